@@ -54,20 +54,20 @@ def manifest(
     identities |= {tool: root_filesystem.program_identity(tools, tool) for tool in TOOLS_USED}
     reported = asyncio.run(ask_versions(recipes.values(), setup))
     wanted = spoken_versions(loaded.scenarios())
-    known = required_versions(recipes, reported, wanted)
-    known |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
+    versions = required_versions(recipes, reported, wanted)
+    versions |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
     for root in setup.programs.own.values():
         identities[REPLAY_PROGRAM] = root_filesystem.program_identity(root, REPLAY_PROGRAM)
-        known[REPLAY_PROGRAM] = root.versions[REPLAY_PROGRAM]
+        versions[REPLAY_PROGRAM] = root.versions[REPLAY_PROGRAM]
     wheels = {name: setup.programs.wheels(name) for name in recipes}
     programs = [
-        _program(name, known[name], program, wheels.get(name, {}))
+        _program(name, versions[name], program, wheels.get(name, {}))
         for name, program in identities.items()
     ]
     programs += [_own(name) for name in (LINK, SANDBOX)]
     if setup.kernel:
         programs.append(clock(loaded.experiment.clock).program(setup.kernel))
-    made = {
+    document = {
         "schema": MANIFEST_SCHEMA,
         "httpbed": metadata.version("httpbed"),
         **_commit(),
@@ -81,8 +81,8 @@ def manifest(
         "programs": programs,
         "recipes": {name: recipe.digest for name, recipe in recipes.items()},
         "sites": [
-            {"name": one.site.name, "source": one.site.source, "sha256": one.site.digest}
-            for one in setup.sites.values()
+            {"name": served.site.name, "source": served.site.source, "sha256": served.site.digest}
+            for served in setup.sites.values()
         ],
         "scale": loaded.options.scale,
         "for_claims": loaded.options.for_claims,
@@ -90,9 +90,9 @@ def manifest(
         "until": loaded.stopping.until if loaded.stopping else None,
         **settings.sources,
     }
-    for one in CAMPAIGN_ADDITIONS.provided():
-        one.describe(made, loaded, setup.catalog, settings)
-    return made
+    for addition in CAMPAIGN_ADDITIONS.provided():
+        addition.describe(document, loaded, setup.catalog, settings)
+    return document
 
 
 def _commit() -> dict[str, str]:
@@ -211,7 +211,7 @@ def _reported_version(recipe: Recipe, folder: Path) -> ReportedVersion:
 
 def spoken_versions(scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
     """Return the HTTP versions that each implementation speaks as a client, or answers."""
-    found: dict[str, set[str]] = {}
+    versions: dict[str, set[str]] = {}
     for scenario in scenarios:
         implementations = scenario.implementations
         answering = {hop.server for hop in scenario.hops()}
@@ -219,8 +219,8 @@ def spoken_versions(scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
             # Whether a proxy can send requests of a version is another ability of its build.
             ends = {hop.server} if hop.client in answering else {hop.client, hop.server}
             for part in ends:
-                found.setdefault(implementations[part], set()).add(hop.http_version)
-    return found
+                versions.setdefault(implementations[part], set()).add(hop.http_version)
+    return versions
 
 
 def required_versions(

@@ -109,17 +109,17 @@ def load(
     Raises:
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
     """
-    read, files = parser.read(text), LinkFiles(folder)
+    parsed, files = parser.read(text), LinkFiles(folder)
     named = [one for addition in CAMPAIGN_ADDITIONS.provided() if (one := addition.files(folder))]
-    of_named = [mistake for one in named for mistake in one.mistakes(read)]
-    roles = _role_mistakes(read, catalog)
-    idle = _handover_without_effect(read.document)
+    of_named = [mistake for one in named for mistake in one.mistakes(parsed)]
+    roles = _role_mistakes(parsed, catalog)
+    idle = _handover_without_effect(parsed.document)
     mistakes = tuple(
-        dict.fromkeys((*read.mistakes, *files.mistakes(read), *of_named, *roles, *idle))
+        dict.fromkeys((*parsed.mistakes, *files.mistakes(parsed), *of_named, *roles, *idle))
     )
-    if mistakes or read.experiment is None:
+    if mistakes or parsed.experiment is None:
         raise ConfigError(mistakes)
-    whole = _with_replicates(read.experiment, options.replicates).with_clock(options.clock)
+    whole = _with_replicates(parsed.experiment, options.replicates).with_clock(options.clock)
     experiment = _at(whole, options.scale)
     needed = _needed(whole, experiment) if options.for_claims else None
     if needed:
@@ -128,13 +128,13 @@ def load(
     def completed(document: dict[str, Any]) -> dict[str, Any]:
         return reduce(lambda table, one: one.completed(table), named, files.completed(document))
 
-    trials = design(experiment, read.document, completed, needed.blocks if needed else None)
-    if experiment.clock != "real" and (without := [*_without_time(read.document, trials)]):
+    trials = design(experiment, parsed.document, completed, needed.blocks if needed else None)
+    if experiment.clock != "real" and (without := [*_without_time(parsed.document, trials)]):
         raise ConfigError(without)
     return LoadedExperiment(
         text,
         experiment,
-        read.document,
+        parsed.document,
         tuple(trials),
         options,
         files.found(),
@@ -286,19 +286,19 @@ def keep_notes(loaded: LoadedExperiment, catalog: Catalog, kept: frozenset[str])
     Raises:
         ConfigError: With each kind that no program of the experiment writes.
     """
-    found, mistakes = list[str](), list[Mistake]()
+    notes, mistakes = list[str](), list[Mistake]()
     for kind in (one for one in get_args(ProgramRecord) if one in kept):
         written = dict(_written(kind, loaded, catalog))
         missing = sorted(name for name, is_written in written.items() if not is_written)
         if len(missing) == len(written):
             mistakes.append(_keep_mistake(kind, missing, catalog))
         elif missing:
-            found.append(f"{KEEP_OPTION} {kind}: not written {', '.join(missing)}")
+            notes.append(f"{KEEP_OPTION} {kind}: not written {', '.join(missing)}")
     if mistakes:
         raise ConfigError(mistakes)
     if "keylog" in kept and "pcap" not in kept:
-        found.append(f"{KEEP_OPTION} keylog: keys without packets decrypt nothing; add pcap")
-    return found
+        notes.append(f"{KEEP_OPTION} keylog: keys without packets decrypt nothing; add pcap")
+    return notes
 
 
 def _written(

@@ -101,19 +101,23 @@ def grown(old: Sequence[Trial], wanted: Sequence[Trial], ran: Collection[str]) -
     ``ran`` are the identifiers of trials with an attempt. The trials of ``old`` and ``wanted`` with
     equal levels execute the same (:mod:`httpbed.experiment.design`).
     """
-    known, needed = _by_id(old), _by_id(wanted)
-    added = tuple(trial for name, trial in needed.items() if name not in known)
-    begun = {trial.block for name, trial in known.items() if name in ran}
+    old_trials, needed = _by_id(old), _by_id(wanted)
+    added = tuple(trial for name, trial in needed.items() if name not in old_trials)
+    begun = {trial.block for name, trial in old_trials.items() if name in ran}
     growth = Growth(
         design=tuple(old),
         added=added,
-        left=tuple(one for name, one in known.items() if name not in needed and name not in ran),
-        kept=tuple(one for name, one in known.items() if name not in needed and name in ran),
+        left=tuple(
+            trial for name, trial in old_trials.items() if name not in needed and name not in ran
+        ),
+        kept=tuple(
+            trial for name, trial in old_trials.items() if name not in needed and name in ran
+        ),
         joined=tuple(sorted(begun & {trial.block for trial in added})),
     )
     if not growth.changes_trials:
         return growth
-    staying = [trial for name, trial in known.items() if name in ran or name in needed]
+    staying = [trial for name, trial in old_trials.items() if name in ran or name in needed]
     design = _joined_blocks(old, staying, added, begun)
     design += [trial for trial in needed.values() if trial.block not in begun]
     ordered = sorted(design, key=lambda trial: (trial.block, trial.position))
@@ -224,14 +228,16 @@ def _of_treatments(old: Version, new: Version) -> Iterator[Difference]:
 def _of_dropped(old: Version, new: Version, ran: Collection[str]) -> Iterator[Difference]:
     """Compare treatments that ran and that the new version does not run."""
     wanted = new.treatments()
-    with_attempts = Version(old.document, [one for one in old.design if one.id in ran])
+    with_attempts = Version(old.document, [trial for trial in old.design if trial.id in ran])
     for levels, trial in with_attempts.treatments().items():
         if levels in wanted:
             continue
         gone = [*_gone_levels(new.document, trial.levels)]
         yield from gone
         if not gone:
-            before, now = (scenario_document(one.document, trial.levels) for one in (old, new))
+            before, now = (
+                scenario_document(version.document, trial.levels) for version in (old, new)
+            )
             yield from _compared(before, now)
             yield from _time_limit(old, new)
 

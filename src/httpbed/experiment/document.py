@@ -168,13 +168,13 @@ def replaced(document: Any, path: KeyPath, value: Any) -> Any:
 def narrowed(document: Document, factors: Factors) -> dict[str, Any]:
     """Copy a document with only these levels of its factors."""
     tables = document.get("factors", {})
-    kept = {
+    left = {
         name: {level: tables[name][level] for level in levels}
         if isinstance(tables[name], Mapping)
         else list(levels)
         for name, levels in factors.items()
     }
-    return {**document, "factors": kept} if kept else dict(document)
+    return {**document, "factors": left} if left else dict(document)
 
 
 def network_factors(document: Document) -> tuple[str, ...]:

@@ -261,15 +261,15 @@ class Experiment(Value):
 def experiment_model() -> type[Experiment]:
     """Return the model of an experiment file, with the tables that installed addons read."""
     fields: dict[str, Any] = {
-        one.field: (
-            list[one.model],  # type: ignore[name-defined]
+        table.field: (
+            list[table.model],  # type: ignore[name-defined]
             Field(
                 default_factory=list,
-                alias=one.name,
-                max_length=one.most,
-                description=one.meaning,
+                alias=table.name,
+                max_length=table.most,
+                description=table.meaning,
             ),
         )
-        for one in STATED_TABLES.provided()
+        for table in STATED_TABLES.provided()
     }
     return create_model("Experiment", __base__=Experiment, **fields)

@@ -191,21 +191,21 @@ def _without_effect(design: PartialDesign) -> Iterator[Mistake]:
 
 def _empty_scales(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
     """Find scales without a treatment, and bases that no treatment has, at a scale or at all."""
-    known = {
+    base_levels = {
         name: level for name, level in design.base.items() if level in design.factors.get(name, ())
     }
-    if not any(known.items() <= treatment.items() for treatment in treatments):
+    if not any(base_levels.items() <= treatment.items() for treatment in treatments):
         yield Mistake("report.base", "no treatment has these levels", "name levels of a treatment")
         return
     for name, scale in design.scales.items():
-        left = [treatment for treatment in treatments if scale.matches(treatment)]
-        if not left:
+        matching = [treatment for treatment in treatments if scale.matches(treatment)]
+        if not matching:
             yield Mistake(f"scales.{name}", "leaves no treatment", "keep more levels")
-        elif not any(known.items() <= treatment.items() for treatment in left):
+        elif not any(base_levels.items() <= treatment.items() for treatment in matching):
             reason = "leaves out report.base, which the report compares with"
             yield Mistake(f"scales.{name}", reason, "keep the levels of report.base, too")
-        for index, part in enumerate(scale.parts if left else ()):
-            if not any(factorial.has(treatment, part) for treatment in left):
+        for index, part in enumerate(scale.parts if matching else ()):
+            if not any(factorial.has(treatment, part) for treatment in matching):
                 place = f"scales.{name}.parts[{index}]"
                 yield Mistake(place, "no treatment of the scale has these levels", "correct them")
 

@@ -398,9 +398,9 @@ def _is_consequence(
 def _mistake(
     document: Mapping[str, Any], detail: ErrorDetails, levels: Mapping[str, str]
 ) -> Mistake:
-    at = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
+    place = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
     if detail["type"] == NO_SUCH_KIND:  # pydantic reports it for the whole table
-        at = (*at, "kind")
+        place = (*place, "kind")
     reason, remedy = validation_messages.reason_and_remedy(detail)
     if detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])
@@ -417,7 +417,7 @@ def _mistake(
             str(detail["input"]), validation_messages.accepted_words(detail), n=1
         )
         remedy = f"did you mean {close[0]!r}?" if close else ""
-    return mistake_at(document, at, levels, reason, remedy)
+    return mistake_at(document, place, levels, reason, remedy)
 
 
 @functools.cache

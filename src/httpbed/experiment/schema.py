@@ -61,13 +61,13 @@ def _with_references(part: dict[str, Any]) -> dict[str, Any]:
 
 def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
     """Accept a reference in place of a value, whatever its type: a level may be a table or list."""
-    kept: dict[str, Any] = {
+    beside: dict[str, Any] = {
         name: schema[name] for name in ("description", "default") if name in schema
     }
-    value = {name: part for name, part in schema.items() if name not in kept}
+    value = {name: part for name, part in schema.items() if name not in beside}
     if isinstance(value.get("items"), dict):
         value["items"] = {"anyOf": [value["items"], {"$ref": "#/$defs/FactorReference"}]}
-    return {**kept, "anyOf": [value, {"$ref": "#/$defs/FactorReference"}]}
+    return {**beside, "anyOf": [value, {"$ref": "#/$defs/FactorReference"}]}
 
 
 @cache

@@ -163,24 +163,24 @@ class Run(Value):
             "visit": part.visit,
             "retry": part.retry,
         }
-        known: dict[str, Words] = dict(base)
+        variables: dict[str, Words] = dict(base)
         for kind, record in self.keep.items():
             absent: str | list[str] = "" if isinstance(record.text, str) else []
-            known[kind] = _chosen(record.text if kind in part.kept else absent, known)
+            variables[kind] = _chosen(record.text if kind in part.kept else absent, variables)
         for name, choice in self.choose.items():
-            known[name] = _chosen(choice.values[deciding[choice.by]], known)
-        known["requests"] = [
+            variables[name] = _chosen(choice.values[deciding[choice.by]], variables)
+        variables["requests"] = [
             filled
             for each in part.each_request()
-            for filled in fill_words(self.each_request, known | each)
+            for filled in fill_words(self.each_request, variables | each)
         ]
-        known["upstreams"] = "".join(
-            fill(self.each_upstream, known | each) for each in part.each_upstream()
+        variables["upstreams"] = "".join(
+            fill(self.each_upstream, variables | each) for each in part.each_upstream()
         )
-        known["origins"] = "".join(
-            fill(self.each_origin, known | each) for each in part.each_origin()
+        variables["origins"] = "".join(
+            fill(self.each_origin, variables | each) for each in part.each_origin()
         )
-        return known
+        return variables
 
     def environment_of(self, part: Part) -> dict[str, str]:
         """Return the environment's templates, with those of the records that a part keeps."""

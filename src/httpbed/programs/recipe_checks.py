@@ -132,14 +132,14 @@ def _programs(run: Run) -> Iterator[Mistake]:
 def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     always = VARIABLES | set(recipe.knobs)
     always |= set() if recipe.install.suite and not run.program else {PROGRAM}
-    known = always | set(run.keep) | set(run.choose)
-    usable = {"keep": always, "choose": known}
+    variables = always | set(run.keep) | set(run.choose)
+    usable = {"keep": always, "choose": variables}
     for place, text in run.templates():
-        yield from _unknown(place, text, usable.get(place.split(".")[0], known | LISTS))
+        yield from _unknown(place, text, usable.get(place.split(".")[0], variables | LISTS))
     for index, word in enumerate(run.each_request):
-        yield from _unknown(f"each_request[{index}]", word, known | REQUEST_VARIABLES)
-    yield from _unknown("each_upstream", run.each_upstream, known | UPSTREAM_VARIABLES)
-    yield from _unknown("each_origin", run.each_origin, known | ORIGIN_VARIABLES)
+        yield from _unknown(f"each_request[{index}]", word, variables | REQUEST_VARIABLES)
+    yield from _unknown("each_upstream", run.each_upstream, variables | UPSTREAM_VARIABLES)
+    yield from _unknown("each_origin", run.each_origin, variables | ORIGIN_VARIABLES)
     several = {"requests"} | {
         name
         for name, choice in run.choose.items()

@@ -93,15 +93,15 @@ def refuse_strangers(campaign: Campaign, design: Sequence[Trial], trials: pa.Tab
 
 def _of_trials(design: Sequence[Trial], factors: Collection[str]) -> Iterator[tuple[int, str, str]]:
     """Yield lines with the place in them and the reason."""
-    names, read, lines = {*factors}, set[int](), dict[str, int]()
+    names, checked, lines = {*factors}, set[int](), dict[str, int]()
     for number, trial in enumerate(design, start=1):
         for name, value in (("block", trial.block), ("position", trial.position)):
             if not 1 <= value <= LARGEST:
                 yield number, f": {name}", f"{value} is no number of a {name}"
         if trial.levels.keys() != names:
             yield number, ": levels", "are not those of the factors of the experiment"
-        if id(trial.document) not in read:  # the trials of a treatment share one
-            read.add(id(trial.document))
+        if id(trial.document) not in checked:  # the trials of a treatment share one
+            checked.add(id(trial.document))
             yield from ((number, f": {place}", why) for place, why in _of_scenario(trial))
         if (first := lines.setdefault(trial.id, number)) != number:
             yield number, "", f"is the trial of line {first}"

@@ -210,13 +210,13 @@ def _keep_earlier(campaign: Campaign) -> dict[str, FileDigest]:
     directory, number = campaign.directory, resume.generation(campaign.manifest)
     folder = directory / EARLIER / str(number)
     folder.mkdir(parents=True, exist_ok=True)
-    kept = {}
+    earlier = {}
     for name in FILES:
         content = untrusted_files.data(directory.resolve() / name, most=untrusted_files.OWN_BYTES)
         disk.write(folder / name, content)
-        kept[f"{EARLIER}/{number}/{name}"] = digests.of_bytes(content)
+        earlier[f"{EARLIER}/{number}/{name}"] = digests.of_bytes(content)
     disk.settle([folder, folder.parent, directory])
-    return kept
+    return earlier
 
 
 def settle(directory: Path, listed: Mapping[str, FileDigest]) -> None:

@@ -103,8 +103,8 @@ class GrowingCampaign:
             self._read()
             return True
         found = [*self._parsed()]
-        records = [one for one in found if isinstance(one, Record)]
-        damaged = tuple(sorted(one for one in found if isinstance(one, Damage)))
+        records = [result for result in found if isinstance(result, Record)]
+        damaged = tuple(sorted(result for result in found if isinstance(result, Damage)))
         if not records and damaged == self.results.damaged:
             return False
         added = tables.tabulate(records, list(self.results.experiment.factors))

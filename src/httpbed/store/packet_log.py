@@ -141,14 +141,14 @@ def _rows(
 ) -> Iterator[tuple[int, ...]]:
     """Yield the values of each whole line; note the others with their numbers."""
     for number, line in enumerate(lines, start=first):
-        found = _LINE.fullmatch(line.rstrip(b"\r\n"))
-        code = _CODES.get(found[6]) if found else None
-        if found is None or code is None or not _agree(found[2], code):
+        fields = _LINE.fullmatch(line.rstrip(b"\r\n"))
+        code = _CODES.get(fields[6]) if fields else None
+        if fields is None or code is None or not _agree(fields[2], code):
             text = line.rstrip(b"\r\n").decode("utf-8", "replace")[:_SHOWN]
             damaged.append((number, f"is not a packet's line: {text!r}"))
             continue
-        out_ns = -1 if found[2] == b"-" else int(found[2])
-        yield (int(found[1]), out_ns, int(found[3]), int(found[4]), int(found[5]), code)
+        out_ns = -1 if fields[2] == b"-" else int(fields[2])
+        yield (int(fields[1]), out_ns, int(fields[3]), int(fields[4]), int(fields[5]), code)
 
 
 def _agree(out_ns: bytes, code: int) -> bool:

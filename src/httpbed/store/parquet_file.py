@@ -77,13 +77,13 @@ def _checked(content: bytes) -> list[str]:
             f"has {about.num_rows} rows and {about.num_columns} columns;"
             f" the limits are {MAX_ROWS} and {MAX_COLUMNS}"
         )
-    if strange := [one.name for one in schema if one.type not in _KINDS]:
+    if strange := [column.name for column in schema if column.type not in _KINDS]:
         raise OversizeError(f"has a column of a kind that no table has: {strange[0]!r}")
     if len(set(schema.names)) != len(schema) or len(schema) != about.num_columns:
         raise OversizeError("has two columns of one name, or a nested column")
     _require_bounded_pages(content, about)
-    _require_memory(sum(about.num_rows * _width(one.type) for one in schema))
-    return [one.name for one in schema if one.type in {pa.string(), _TEXTS}]
+    _require_memory(sum(about.num_rows * _width(column.type) for column in schema))
+    return [column.name for column in schema if column.type in {pa.string(), _TEXTS}]
 
 
 def _require_bounded_pages(content: bytes, about: pq.FileMetaData) -> None:
@@ -112,14 +112,14 @@ def _chunks(content: bytes) -> list[Chunk]:
 def _pages(content: bytes, chunk: Chunk) -> list[PageHeader]:
     """Return the headers of the pages of a column chunk, each within the bounds."""
     try:
-        found = [*headers(content, chunk.start, chunk.length)]
+        page_headers = [*headers(content, chunk.start, chunk.length)]
     except PageError as error:
         raise OversizeError(f"is not as httpbed writes it: {error}") from None
-    for page in found:
+    for page in page_headers:
         if page.decompressed > MAX_PAGE_BYTES or page.encoding not in _ENCODINGS:
             reason = f"has a page of {page.decompressed} bytes in the encoding {page.encoding}"
             raise OversizeError(reason)
-    return found
+    return page_headers
 
 
 def _require_memory(needed: int) -> None:
@@ -186,7 +186,7 @@ def chunks(footer: bytes) -> list[Chunk]:
     Raises:
         PageError: The footer is none as httpbed writes it.
     """
-    found = list[Chunk]()
+    column_chunks = list[Chunk]()
     for group in _listed(_Reader(footer).structure(), 4):
         rows = _number(group, 3)
         for place, column in enumerate(_listed(group, 1) if rows else ()):
@@ -195,8 +195,8 @@ def chunks(footer: bytes) -> list[Chunk]:
                 raise PageError("a column lies in another file")
             starts = [_number(about, one) for one in (11, 9) if one in about]
             length = _number(about, 7)
-            found.append(Chunk(place, rows, min(filter(None, starts), default=-1), length))
-    return found
+            column_chunks.append(Chunk(place, rows, min(filter(None, starts), default=-1), length))
+    return column_chunks
 
 
 def _listed(of: Mapping[int, Any], number: int) -> list[dict[int, Any]]:

@@ -80,14 +80,14 @@ def grown_manifest(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> d
 
 def _programs(several: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return each program once, with all that manifests of several versions say of it."""
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
-    for one in several:
-        key = (one["name"], one["version"], one["sha256"], one.get("path", ""))
-        known = found.get(key, {})
-        contents = {kind: {**known.get(kind, {}), **one.get(kind, {})} for kind in CONTENTS}
-        listed = {kind: them for kind, them in contents.items() if them or kind in one}
-        found[key] = {**known, **one, **listed}
-    return [*found.values()]
+    programs: dict[tuple[str, ...], dict[str, Any]] = {}
+    for program in several:
+        key = (program["name"], program["version"], program["sha256"], program.get("path", ""))
+        known = programs.get(key, {})
+        contents = {kind: {**known.get(kind, {}), **program.get(kind, {})} for kind in CONTENTS}
+        listed = {kind: them for kind, them in contents.items() if them or kind in program}
+        programs[key] = {**known, **program, **listed}
+    return [*programs.values()]
 
 
 def _senders(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Any]:
@@ -185,23 +185,23 @@ def _subjects(manifest: Mapping[str, Any]) -> dict[str, dict[str, Texts]]:
 
     A program is identified by itself and by each kind of :data:`CONTENTS`.
     """
-    found: dict[str, dict[str, Texts]] = {}
+    subjects: dict[str, dict[str, Texts]] = {}
     for program in manifest.get("programs", ()):
         name = program["name"]
-        subject = found.setdefault(f"program {name}", {})
+        subject = subjects.setdefault(f"program {name}", {})
         subject[ITSELF] = {f"program {name}": f"{program['version']} ({program['sha256'][:12]})"}
         for kind in CONTENTS:
             listed = {f"{one} of {name}": how for one, how in program.get(kind, {}).items()}
             subject[kind] = {**subject.get(kind, {}), **listed}
     for name, digest in manifest.get("recipes", {}).items():
-        found[f"recipe {name}"] = {ITSELF: {f"recipe {name}": digest}}
+        subjects[f"recipe {name}"] = {ITSELF: {f"recipe {name}": digest}}
     backend = manifest.get("link", {}).get("backend", "af_packet")  # the first had no other
     others = {
         "link": {"link's backend": backend},
         "clock": {"clock": manifest.get("clock", "real")},
         "kept": _kept(manifest),
     }
-    return {**found, **{name: {ITSELF: texts} for name, texts in others.items()}}
+    return {**subjects, **{name: {ITSELF: texts} for name, texts in others.items()}}
 
 
 def _kept(manifest: Mapping[str, Any]) -> dict[str, str]:

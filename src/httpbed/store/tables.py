@@ -85,7 +85,7 @@ class CampaignTables:
 
 
 @dataclass
-class _Found:
+class _Comparison:
     """The attempts of a campaign, compared with what the cache has."""
 
     kept: list[KnownAttempt] = field(default_factory=list)
@@ -118,15 +118,15 @@ def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> Campai
     factors = factors_of(campaign)
     made_from = {"columns": columns_digest(factors), "design": _design_digest(campaign)}
     ledger = table_cache.read_own(real, [ATTEMPTS])
-    found = _compare(campaign, _known(campaign, ledger, made_from), factors)
-    is_current = ledger is not None and _describes(ledger, found, made_from)
+    comparison = _compare(campaign, _known(campaign, ledger, made_from), factors)
+    is_current = ledger is not None and _describes(ledger, comparison, made_from)
     cached = table_cache.read_own(real, wanted if is_current else [*TABLES])
     if cached is not None and is_current:
-        return CampaignTables(cached.tables, cached.damaged, _digest(made_from, found.kept))
-    if cached is None and found.kept:  # a table is damaged
-        found = _compare(campaign, {}, factors)
-    made = StoredTables(_joined(cached, found, factors), tuple(found.damaged), made_from)
-    every = found.every()
+        return CampaignTables(cached.tables, cached.damaged, _digest(made_from, comparison.kept))
+    if cached is None and comparison.kept:  # a table is damaged
+        comparison = _compare(campaign, {}, factors)
+    made = StoredTables(_joined(cached, comparison, factors), tuple(comparison.damaged), made_from)
+    every = comparison.every()
     if every or made.damaged:
         _keep(campaign.directory, made, every)
     return CampaignTables(made.tables, made.damaged, _digest(made_from, every))
@@ -144,15 +144,15 @@ def _tables_alone(campaign: Campaign, wanted: Sequence[str]) -> CampaignTables:
         remedy = f"move {layout.TRIALS}/ out of it"
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])
     try:
-        found = table_cache.read(real, wanted)
+        cached = table_cache.read(real, wanted)
     except table_cache.UnreadableTablesError as error:
         remedy = f"restore the tables and {INDEX} from a copy"
         raise ConfigError([Mistake(str(campaign.directory), str(error), remedy)]) from None
     made_from = {"design": _design_digest(campaign)}
-    complete = {name: _completed(table, name) for name, table in found.tables.items()}
+    complete = {name: _completed(table, name) for name, table in cached.tables.items()}
     if mistakes := [*wrong_columns(complete, campaign)] or [*_wrong_values(complete, campaign)]:
         raise ConfigError(mistakes)
-    return CampaignTables(complete, found.damaged, _digest(made_from, ()))
+    return CampaignTables(complete, cached.damaged, _digest(made_from, ()))
 
 
 def _completed(table: pa.Table, name: str) -> pa.Table:
@@ -230,53 +230,53 @@ def listed(ledger: StoredTables) -> list[KnownAttempt]:
     return [KnownAttempt(*one) for one in zip(*columns, strict=True)]
 
 
-def _describes(ledger: StoredTables, found: _Found, made_from: Mapping[str, str]) -> bool:
+def _describes(ledger: StoredTables, comparison: _Comparison, made_from: Mapping[str, str]) -> bool:
     """Whether the cache was made from what was found, and nothing else."""
-    same = ledger.made_from == made_from and ledger.damaged == tuple(found.damaged)
-    return same and not found.added and listed(ledger) == found.kept
+    same = ledger.made_from == made_from and ledger.damaged == tuple(comparison.damaged)
+    return same and not comparison.added and listed(ledger) == comparison.kept
 
 
 def _compare(
     campaign: Campaign, known: Mapping[str, KnownAttempt], factors: Sequence[str]
-) -> _Found:
+) -> _Comparison:
     """Find the attempts whose cached rows hold, and parse the others."""
-    found, records, real = _Found(), list[Record](), campaign.directory.resolve()
+    comparison, records, real = _Comparison(), list[Record](), campaign.directory.resolve()
     design: Mapping[str, Trial] = {}
     for place in layout.attempts(real):
         before, state = known.get(place), attempts.state(real, place)
         if before and state and before.state == state:
-            found.kept.append(before)
+            comparison.kept.append(before)
             continue
         files = attempts.read_files(real, place)
         now = KnownAttempt(place, state, files.fingerprint)
         if before and before.fingerprint == now.fingerprint:
-            found.kept.append(now)
+            comparison.kept.append(now)
             continue
         design = design or campaign.trials_by_id()
         one = attempts.parse(files, design)
         if isinstance(one, Record):
-            found.added.append(now)
+            comparison.added.append(now)
             records.append(one)
         else:
-            found.damaged.append(one)
+            comparison.damaged.append(one)
         if len(records) == BATCH:
-            found.parts.append(tabulate(records, factors))
+            comparison.parts.append(tabulate(records, factors))
             records.clear()
     if records:
-        found.parts.append(tabulate(records, factors))
-    return found
+        comparison.parts.append(tabulate(records, factors))
+    return comparison
 
 
 def _joined(
-    cached: StoredTables | None, found: _Found, factors: Sequence[str]
+    cached: StoredTables | None, comparison: _Comparison, factors: Sequence[str]
 ) -> dict[str, pa.Table]:
     """Return the cached rows that hold and the new ones, in the order of the attempts."""
-    parts = found.parts or [tabulate([], factors)]
+    parts = comparison.parts or [tabulate([], factors)]
     joined = {name: pa.concat_tables(part[name] for part in parts) for name in TABLES}
-    if cached is None or not found.kept:
+    if cached is None or not comparison.kept:
         return joined
     for name, new in joined.items():
-        rows = rows_of(cached.tables[name], found.kept)
+        rows = rows_of(cached.tables[name], comparison.kept)
         joined[name] = pa.concat_tables([rows, new]).sort_by(ORDER) if len(new) else rows
     return joined
 
@@ -375,19 +375,21 @@ def _attempts(table: pa.Table) -> Iterable[str]:
 
 
 def _of_columns(table: pa.Table) -> Iterator[tuple[str, str]]:
-    own = {*table.column_names}
+    columns = {*table.column_names}
     known = {"outcome": get_args(OutcomeKind), "of": OWNER}
-    for name in known.keys() & own:
-        if strange := [one for one in table[name].unique().to_pylist() if one not in known[name]]:
+    for name in known.keys() & columns:
+        if strange := [
+            value for value in table[name].unique().to_pylist() if value not in known[name]
+        ]:
             yield name, f"{strange[0]!r}, which this httpbed does not know"
-    for name in own.intersection(FIRST) if len(table) else ():
+    for name in columns.intersection(FIRST) if len(table) else ():
         if (least := pc.min(table[name]).as_py()) < 1:
             yield name, f"{least}; it counts from 1"
-    for name in own.intersection(NUMBERS):
+    for name in columns.intersection(NUMBERS):
         if strange := [*_strange_numbers(name, table[name])]:
             yield name, f"{strange[0]}, which is no such number"
-    dates = table["started"].unique().to_pylist() if "started" in own else []
-    if strange := [one for one in dates if not Attempt.is_date(one)]:
+    dates = table["started"].unique().to_pylist() if "started" in columns else []
+    if strange := [date for date in dates if not Attempt.is_date(date)]:
         yield "started", f"{strange[0][:40]!r}, which is no date and time with a zone"
 
 

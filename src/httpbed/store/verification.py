@@ -121,13 +121,13 @@ def _attempt(
 ) -> Record | Damage:
     real = campaign.directory.resolve()
     state, files = attempts.state(real, place), attempts.read_files(real, place)
-    found = attempts.parse(files, design)
-    if isinstance(found, Damage):
-        return found
+    record = attempts.parse(files, design)
+    if isinstance(record, Damage):
+        return record
     if remade:
-        remade.add(KnownAttempt(place, state, files.fingerprint), found)
+        remade.add(KnownAttempt(place, state, files.fingerprint), record)
     reasons = (*attempts.altered(real, place), *attempts.strangers(real, place))
-    return Damage(place, reasons) if reasons else found
+    return Damage(place, reasons) if reasons else record
 
 
 def _notes(campaign: Campaign) -> Iterator[str]:

@@ -144,14 +144,16 @@ def received_bytes(hops: Sequence[NetworkHop], evidence: AttemptEvidence) -> int
 
     Results of older emulators tell only what its links delivered in the whole trial.
     """
-    connections = [one for hop in hops for one in hop.near(evidence.connections)]
-    if all("answer_bytes" in one for one in connections):
+    connections = [connection for hop in hops for connection in hop.near(evidence.connections)]
+    if all("answer_bytes" in connection for connection in connections):
         sizes = Counter[str]()
-        for one in connections:
-            sizes[one["link"]] += int(one["answer_bytes"])
+        for connection in connections:
+            sizes[connection["link"]] += int(connection["answer_bytes"])
         return sum(min(size, evidence.most_taken(link, size)) for link, size in sizes.items())
     sides = {path.downstream for hop in hops for path in hop.paths}
-    return sum(int(evidence.link["directions"][one]["bytes"]["delivered"]) for one in sides)
+    return sum(
+        int(evidence.link["directions"][direction]["bytes"]["delivered"]) for direction in sides
+    )
 
 
 def _closed_ns(connection: Connection) -> int:

@@ -248,14 +248,14 @@ def divided(report: ProgramReport, before: Sequence[LoggedRequest]) -> ProgramRe
     ``before`` are the prior visit's requests as the browser lists them. A resource's first entries
     in the log belong to them.
     """
-    has_names = any(one.authority for one in report.requests)
-    due = Counter(_resource(one, has_names) for one in before)
+    has_names = any(request.authority for request in report.requests)
+    due = Counter(_resource(request, has_names) for request in before)
     divided: tuple[list[LoggedRequest], list[LoggedRequest]] = ([], [])
-    for one in report.requests:
-        resource = _resource(one, has_names)
-        is_before = due[resource] > 0 or _is_for(one, PRIOR_PATH)
+    for request in report.requests:
+        resource = _resource(request, has_names)
+        is_before = due[resource] > 0 or _is_for(request, PRIOR_PATH)
         due[resource] -= is_before
-        divided[is_before].append(one)
+        divided[is_before].append(request)
     return replace(report, requests=tuple(divided[False]), before=tuple(divided[True]))
 
 

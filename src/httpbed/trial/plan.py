@@ -291,20 +291,20 @@ SANDBOX_BYTES = 512 * 2**20
 def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> SandboxSpec:
     """Return the sandbox of an attempt that leaves its evidence in the folder ``artifacts``."""
     scenario, attempt = planned.scenario, planned.attempt
-    fetched = {fetch.path for one in attempt.all_clients() for fetch in one.part.fetches}
+    fetched = {fetch.path for client in attempt.all_clients() for fetch in client.part.fetches}
     contents = {path: content for path, content in setup.contents.items() if path in fetched}
     served = {
         **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
         **{
             path: here
-            for one in TRIAL_ADDITIONS.provided()
-            for path, here in one.served(setup, scenario).items()
+            for addition in TRIAL_ADDITIONS.provided()
+            for path, here in addition.served(setup, scenario).items()
         },
     }
     added = {
         path: here
-        for one in TRIAL_ADDITIONS.provided()
-        for path, here in one.shared(setup, planned).items()
+        for addition in TRIAL_ADDITIONS.provided()
+        for path, here in addition.shared(setup, planned).items()
     }
     bodies = [workload.body_bytes() for workload in scenario.workloads()]
     proxies = len(scenario.roles.proxies)

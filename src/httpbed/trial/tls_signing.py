@@ -113,20 +113,20 @@ def wrong(authority: bytes, certificate: bytes, key: bytes, now: datetime) -> st
     """Return why an authority, a certificate and a key are no member's now; empty if they are."""
     try:
         signer = x509.load_pem_x509_certificate(authority)
-        own = x509.load_pem_x509_certificate(certificate)
+        issued = x509.load_pem_x509_certificate(certificate)
         private = serialization.load_pem_private_key(key, None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         return f"authority, certificate or key cannot be read: {error}"
-    if private.public_key() != own.public_key():
+    if private.public_key() != issued.public_key():
         return "the key is of another certificate"
     try:
-        own.verify_directly_issued_by(signer)
+        issued.verify_directly_issued_by(signer)
     except (ValueError, TypeError, InvalidSignature):
         return "another authority signed it"
-    if now > min(own.not_valid_after_utc, signer.not_valid_after_utc):
-        return f"it expired on {own.not_valid_after_utc:%d %B %Y}"
-    if now < max(own.not_valid_before_utc, signer.not_valid_before_utc):
-        return f"it is valid from {own.not_valid_before_utc:%d %B %Y}; is the clock right?"
+    if now > min(issued.not_valid_after_utc, signer.not_valid_after_utc):
+        return f"it expired on {issued.not_valid_after_utc:%d %B %Y}"
+    if now < max(issued.not_valid_before_utc, signer.not_valid_before_utc):
+        return f"it is valid from {issued.not_valid_before_utc:%d %B %Y}; is the clock right?"
     return ""
 
 

@@ -54,13 +54,13 @@ def run(
     The guards keep the descriptors ``holding`` open; the command does not inherit them. Its stdout
     and stderr go to ``output``, by default to those of this process.
     """
-    kept = tuple(holding)
-    holds = [word for descriptor in kept for word in ("--hold", str(descriptor))]
+    descriptors = tuple(holding)
+    holds = [word for descriptor in descriptors for word in ("--hold", str(descriptor))]
     return subprocess.run(
         [sys.executable, "-P", __file__, *holds, "--", *command],
         check=False,
         env=environment,
-        pass_fds=kept,
+        pass_fds=descriptors,
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=None if output is None else subprocess.STDOUT,

@@ -15,18 +15,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from httpbed.base import disk, folders, user_file
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.units import SLOWEST_BIT_S
-from httpbed.experiment import parser
 from httpbed.experiment.document import replaced, scenario_document
 from httpbed.experiment.impairments.descriptor import is_file_name
 from httpbed.experiment.impairments.loss import MAX_LISTED
 from httpbed.experiment.impairments.rate import OPPORTUNITY_BYTES
 from httpbed.experiment.impairments.registry import CAUSES
-from httpbed.experiment.parser import ParsedExperiment
+
+if TYPE_CHECKING:
+    from httpbed.experiment.parser import ParsedExperiment
 
 MAX_BYTES = 64 * 2**20
 """Largest file in bytes, also the emulator's limit; a larger one is probably a mistake."""
@@ -292,6 +293,8 @@ class LinkFiles:
 
     def mistakes(self, read: ParsedExperiment) -> Iterator[Mistake]:
         """Yield the mistakes in the files that any treatment names."""
+        from httpbed.experiment import parser  # noqa: PLC0415 - `httpbed link` reads none
+
         for levels in read.treatments:
             for reference in file_references(scenario_document(read.document, levels)):
                 if reason := self._reason(reference):

@@ -64,7 +64,7 @@ def link_ends(topology: Topology, index: int, first: int = 0) -> tuple[End, End]
     """
     number = first + index
     network = _link_network(topology.ip_version, number)
-    one, other = (
+    near_end, far_end = (
         End(
             host=host,
             interface=_interface(topology, index, host),
@@ -75,7 +75,7 @@ def link_ends(topology: Topology, index: int, first: int = 0) -> tuple[End, End]
         )
         for side, host in enumerate(topology.links[index].between)
     )
-    return one, other
+    return near_end, far_end
 
 
 def _link_network(ip_version: str, number: int) -> Network:

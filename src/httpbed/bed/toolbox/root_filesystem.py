@@ -276,8 +276,8 @@ def _failure(contents: Contents, log: Path, installer: str) -> HostError:
     text = log.read_text(errors="replace")
     lines = [line for line in text.splitlines() if line.strip()]
     errors = [line[3:] for line in lines if line.startswith("E: ")] or lines[-3:]
-    kept = log.parent.with_name(log.parent.name.removesuffix(".partial").lstrip(".") + ".log")
-    log.replace(kept)
+    kept_log = log.parent.with_name(log.parent.name.removesuffix(".partial").lstrip(".") + ".log")
+    log.replace(kept_log)
     _delete(log.parent)
     unbuilt = f"no root filesystem could be built from {contents}"
     expired = debian.expired_refusal(contents.suite) if debian.has_expired(text) else None
@@ -285,7 +285,7 @@ def _failure(contents: Contents, log: Path, installer: str) -> HostError:
         return HostError(f"{unbuilt}: {refused.reason}", refused.remedy)
     return HostError(
         f"{unbuilt}: {'; '.join(map(str.strip, errors)) or f'{installer} was killed'}",
-        f"read {kept}; check the network and the free disk space; an inconsistent testing or"
+        f"read {kept_log}; check the network and the free disk space; an inconsistent testing or"
         " unstable suite is usually repaired within hours",
     )
 

@@ -83,17 +83,17 @@ def _of_direction(
 
 def _conservation(result: Table) -> Check:
     packets = [direction["packets"] for direction in result["directions"]]
-    kept = [
-        one["in"] + one.get("duplicated", 0) == sum(one.get(name, 0) for name in OUT)
-        for one in packets
+    balanced = [
+        counts["in"] + counts.get("duplicated", 0) == sum(counts.get(name, 0) for name in OUT)
+        for counts in packets
     ]
-    copies = sum(one.get("duplicated", 0) for one in packets)
-    figure = f"{' + '.join(str(one['in']) for one in packets)} packets in"
+    copies = sum(counts.get("duplicated", 0) for counts in packets)
+    figure = f"{' + '.join(str(counts['in']) for counts in packets)} packets in"
     figure += f" and {copies} copies, each accounted for" if copies else ", each accounted for"
-    if not all(kept):
+    if not all(balanced):
         figure = f"packets in and out differ: {packets}"
-    came = sum(one["in"] for one in packets)
-    return CONSERVATION.result(passed=all(kept), figure=figure, measured=came)
+    came = sum(counts["in"] for counts in packets)
+    return CONSERVATION.result(passed=all(balanced), figure=figure, measured=came)
 
 
 def _made(result: Table, link: Table) -> list[Table]:
@@ -182,12 +182,14 @@ def _share(lost: int, count: int) -> str:
 
 def _schedule(entries: list[Table], changes: Sequence[Table], lasted_s: float, where: str) -> Check:
     """Check that the changes due before the end, and no others, were made, each at its time."""
-    made = [change for change in changes if change["by"] == "schedule"]
+    scheduled = [change for change in changes if change["by"] == "schedule"]
     planned = [{**entry, "direction": side} for entry in entries for side in _sides(entry)]
     due = [entry for entry in planned if entry["at_ns"] < lasted_s * 1e9 - END_NS]
-    missing = [entry for entry in due if not any(_is_of(change, entry) for change in made)]
-    strange = [change for change in made if not any(_is_of(change, entry) for entry in planned)]
-    figure = f"{len(made)} changes made"
+    missing = [entry for entry in due if not any(_is_of(change, entry) for change in scheduled)]
+    strange = [
+        change for change in scheduled if not any(_is_of(change, entry) for entry in planned)
+    ]
+    figure = f"{len(scheduled)} changes made"
     for words, amiss in (("not made", missing), ("not in the experiment", strange)):
         if amiss:
             figure = f"{words} at {_change_at(amiss[0])}; {figure}"
@@ -196,7 +198,7 @@ def _schedule(entries: list[Table], changes: Sequence[Table], lasted_s: float, w
         passed=not missing and not strange,
         figure=figure,
         limit=f"{len(due)} of {len(planned)} were due, each at its time",
-        measured=len(made),
+        measured=len(scheduled),
     )
 
 
@@ -217,15 +219,15 @@ def _change_at(change: Table) -> str:
 
 def _events(triggers: list[Table], changes: Sequence[Table], where: str) -> Check:
     """List the changes that events caused; an event that never happens is no fault."""
-    made = [change for change in changes if change["by"] == "trigger"]
+    triggered = [change for change in changes if change["by"] == "trigger"]
     caused = [
         f"{change['trigger']}: {_in_words(change['change'])} at {change['at_ns'] / 1e9:.3f} s"
-        for change in made
+        for change in triggered
     ]
     names = [trigger["name"] for trigger in triggers]
     return CHANGES_BY_EVENTS.result(
         where=where,
-        passed={change["trigger"] for change in made} <= set(names),
+        passed={change["trigger"] for change in triggered} <= set(names),
         figure="; ".join(caused) or "none happened",
         limit=f"only by {', '.join(names)}",
     )

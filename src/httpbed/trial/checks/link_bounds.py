@@ -318,15 +318,13 @@ def _handshakes(
     """
     for hop in hops:
         paths = {path.names[0]: path for path in hop.paths}
-        for one in hop.near(evidence.connections):
-            begun = one.get("acknowledged_ahead") is not None or one.get("opening") in {
-                "initial",
-                "0-rtt",
-            }
-            if begun and one["handshake_ns"] is not None:
-                took_s = (one["handshake_ns"] - one["client_first_ns"]) / NS
-                least_s = _round_trip_s(planned, paths[one["link"]])
-                what = f"for the handshake {hop.title} over {one['link']}"
+        for connection in hop.near(evidence.connections):
+            is_opened = connection.get("opening") in {"initial", "0-rtt"}
+            begun = is_opened or connection.get("acknowledged_ahead") is not None
+            if begun and connection["handshake_ns"] is not None:
+                took_s = (connection["handshake_ns"] - connection["client_first_ns"]) / NS
+                least_s = _round_trip_s(planned, paths[connection["link"]])
+                what = f"for the handshake {hop.title} over {connection['link']}"
                 yield BoundComparison(what, took_s, least_s, False, "s", STAMPS_S)
 
 

@@ -246,13 +246,17 @@ def sent_checks(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check
     if not directions or "sent" not in directions[0]:
         return
     foreign = _foreign(planned, evidence)
-    most_flows = max(one["sent"]["flows"] for one in directions) if _crowded(directions) else None
+    most_flows = (
+        max(direction["sent"]["flows"] for direction in directions)
+        if _crowded(directions)
+        else None
+    )
     for host in _hosts(planned):
         wrong = [
             what
-            for one in directions
-            if one["from"] == host
-            for what in _wrongly_sent(one, foreign[one["link"], host], most_flows)
+            for direction in directions
+            if direction["from"] == host
+            for what in _wrongly_sent(direction, foreign[direction["link"], host], most_flows)
         ]
         figure = "; ".join(wrong) or "nothing beside the experiment's connections"
         yield SENT.result(

@@ -233,24 +233,24 @@ class ClientRuns:
 async def run_clients(supervisor: Supervisor, clients: Sequence[PlannedClient]) -> ClientRuns:
     """Run the measured client, the first of ``clients``, with its competitors."""
     runs = ClientRuns()
-    working = {one.part.name: Client(supervisor, one.process) for one in clients}
+    working = {planned.part.name: Client(supervisor, planned.process) for planned in clients}
 
-    async def begin(one: PlannedClient) -> Exit:
-        await asyncio.sleep(one.after_s)
-        return await working[one.part.name].work()
+    async def begin(planned: PlannedClient) -> Exit:
+        await asyncio.sleep(planned.after_s)
+        return await working[planned.part.name].work()
 
     began = time.monotonic()
-    client, *competitors = [asyncio.create_task(begin(one)) for one in clients]
+    measured, *competitors = [asyncio.create_task(begin(planned)) for planned in clients]
     try:
-        await until_done(client, set(competitors))
+        await until_done(measured, set(competitors))
         runs.lasted_s = time.monotonic() - began
-        runs.stopped = [name for name, one in working.items() if one.is_at_work]
+        runs.stopped = [name for name, client in working.items() if client.is_at_work]
         await asyncio.gather(*(working[name].stop() for name in runs.stopped))
     finally:
-        for task in (client, *competitors):
+        for task in (measured, *competitors):
             task.cancel()
-        await asyncio.gather(client, *competitors, return_exceptions=True)
-    runs.exits = {name: one.ended for name, one in working.items() if one.ended}
+        await asyncio.gather(measured, *competitors, return_exceptions=True)
+    runs.exits = {name: client.ended for name, client in working.items() if client.ended}
     return runs
 
 

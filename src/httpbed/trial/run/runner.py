@@ -101,7 +101,7 @@ async def run(
 def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
     """Reduce the packet log to tables, and delete it unless the attempt keeps it."""
     file = artifacts / PACKET_LOG
-    readers = [one for one in attempt.additions if one.reads_packet_log()]
+    readers = [addition for addition in attempt.additions if addition.reads_packet_log()]
     if file.exists() and (len(attempt.clients) > 1 or readers):
         from httpbed.store import packet_log  # noqa: PLC0415 - most trials do without it
 
@@ -111,8 +111,8 @@ def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
             raise BedError(f"the emulator's packet log is damaged: {error}") from None
         if len(attempt.clients) > 1:
             fairness.reduce(artifacts, log)
-        for one in readers:
-            one.reduce(artifacts, log, attempt.hops[0])
+        for addition in readers:
+            addition.reduce(artifacts, log, attempt.hops[0])
     if not attempt.keeps_packet_log:
         file.unlink(missing_ok=True)
 
@@ -344,12 +344,12 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
     Raises:
         BedError: The emulator ended, or refused a change.
     """
-    kept: list[str] = []
+    lines: list[str] = []
     readings: dict[str, asyncio.Task[Any]] = {}
     while True:
         event = await emulator.next()
         if event["event"] in KEPT_EVENTS:
-            kept.append(json.dumps(event) + "\n")
+            lines.append(json.dumps(event) + "\n")
         if event["event"] == "triggered":
             triggered(event["name"])
         if event["event"] == "counters":
@@ -361,8 +361,8 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
             for sender in unread:
                 readings[sender] = asyncio.create_task(supervisor.run(sockets[sender]))
         if event["event"] == "result":
-            if kept:
-                untrusted_files.write(artifacts, LINK_EVENTS, "".join(kept))
+            if lines:
+                untrusted_files.write(artifacts, LINK_EVENTS, "".join(lines))
             await asyncio.gather(*readings.values())
             return event
 
