@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -23,6 +25,11 @@ from link_command import (
 )
 
 pytestmark = pytest.mark.namespaces
+
+ASK_STATUS = (
+    "import os, urllib.request as u;"
+    "print('status', u.urlopen('http://' + os.environ['HTTPBED_PEER'] + ':8080').status)"
+)
 
 
 @pytest.mark.parametrize(("script", "status"), [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)])
@@ -112,6 +119,18 @@ def test_ctrl_c_ends_a_command_without_a_handler() -> None:
         tty.type(b"\x03")
         tty.see(b"httpbed link")
         assert tty.process.wait(PATIENCE_S) == 128 + signal.SIGINT
+
+
+def test_ctrl_c_leaves_the_server_alone() -> None:
+    """It is for the command, such as a shell whose user ends a download."""
+    server = f"{shlex.quote(sys.executable)} -m http.server 8080"
+    ask = f'{shlex.quote(sys.executable)} -c "{ASK_STATUS}"; echo; cat'
+    with terminal("--isolated", "--server", server, "sh", "-c", f"trap : INT; {ask}; {ask}") as tty:
+        tty.see(b"status 200")
+        tty.type(b"\x03")
+        tty.see(b"status 200")
+        tty.type(b"\x04")
+        assert tty.process.wait(PATIENCE_S) == 0
 
 
 def test_job_control_works_in_a_shell() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.link import plan
+from httpbed.addons.link import link_plan
 from httpbed.base import seeds
 from httpbed.bed.machine.backend import TUN
 from httpbed.bed.network import fates
@@ -44,7 +44,8 @@ def test_the_command_has_its_own_streams_and_folder(tmp_path: Path) -> None:
     )
     assert ended.stdout == f"read\n{tmp_path}\n{os.getuid()}\n"
     link_line = "httpbed: link: each way no rate limit, no delay, no loss"
-    assert ended.stderr.startswith(f"{link_line}\nas ever \nhttpbed link")
+    before, said, _, counters, *_ = ended.stderr.splitlines()
+    assert (before, said, counters.split()[:2]) == (link_line, "as ever ", ["httpbed", "link"])
     assert (tmp_path / "made").stat().st_uid == os.getuid()
 
 
@@ -94,6 +95,33 @@ def test_a_server_runs_at_the_far_end() -> None:
     assert time.monotonic() - began > 0.8
     ways = json.loads(ended.stderr.splitlines()[-1])["link"]["directions"]
     assert all(way["packets"]["delivered"] > 1 for way in ways)
+
+
+def test_the_far_end_has_names_and_low_ports_and_the_server_ends_in_order() -> None:
+    """As a certificate needs them, for an ordinary user too; SIGTERM lets a server write logs."""
+    script = """
+import http.server, os, signal, sys
+def end(*_):
+    os.write(1, b"logs written\\n")
+    os._exit(0)
+signal.signal(signal.SIGTERM, end)
+http.server.HTTPServer(("shop.test", 80), http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+    ask = python("import urllib.request as u; print(u.urlopen('http://shop.test/').status)")
+    words = ("--name", "www.shop.test", "--name", "shop.test")
+    ended = link("--isolated", *words, "--server", shlex.join(python(script)), *ask)
+    assert ended.stdout == "200\n", ended.stderr
+    assert "logs written\n" in ended.stderr
+
+
+def test_a_server_on_the_far_ends_loopback_is_refused(tmp_path: Path) -> None:
+    """No packet of the command would reach it; the place is named."""
+    server_line = shlex.join(python(SERVER.replace('("", 8080)', '("127.0.0.1", 8080)'), "hello"))
+    ended = link("--isolated", "--server", server_line, "touch", tmp_path / "ran")
+    assert ended.returncode == 2
+    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("httpbed: --server")]
+    assert "127.0.0.1:8080" in line
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -220,7 +248,7 @@ def test_the_outside_is_reached_through_the_link() -> None:
     """TCP connections to this machine cross the link."""
     assert debian.find_pasta(), "set-up installs or unpacks it: make prepare"
     with server() as port:
-        ask = python(ASK, plan.THIS_MACHINE, port)
+        ask = python(ASK, link_plan.THIS_MACHINE, port)
         began = time.monotonic()
         ended = link("--delay", "200ms", *ask)
         lasted = time.monotonic() - began
@@ -234,11 +262,11 @@ def test_without_pasta_the_command_is_isolated_or_refused(tmp_path: Path) -> Non
     environment = {**os.environ, "PATH": str(tmp_path), "HTTPBED_CACHE": str(tmp_path)}
     isolated = link(sys.executable, "-c", "", env=environment)
     assert isolated.returncode == 0
-    assert "no outside network, because pasta is missing: apt could not" in isolated.stderr
+    assert "no outside network: pasta is missing: apt could not" in isolated.stderr
     assert "ask the administrator to install passt, or try again later" in isolated.stderr
     refused = link("--outside", sys.executable, "-c", "", env=environment)
     assert refused.returncode == 3
-    assert "httpbed: pasta is missing, so the outside cannot be reached: apt" in refused.stderr
+    assert "httpbed: the outside cannot be reached: pasta is missing: apt" in refused.stderr
     assert "remedy: ask the administrator to install passt" in refused.stderr
 
 

@@ -6,19 +6,23 @@
 //! httpbed-probe receive PLAN.json     takes such a flow until a line or the end of stdin
 //! httpbed-probe fetch PLAN.json       reads a byte stream for a time
 //! httpbed-probe names NETNS AT=TO...  passes name queries from a network on to resolvers of this one
+//! httpbed-probe expose NETNS PORT...  passes connections and datagrams on: tcp/AT=TO or udp/AT=TO
 //! ```
 //!
 //! It writes one JSON object a line on stdout: `{"event":"ready"}` once it is ready, `{"event":"result",...}` at
 //! its end, or `{"event":"error","message":...}`. It exits with 2 for wrong arguments or a wrong plan, and with 1
-//! when something fails at run time. `names` says that it is ready by going to the background.
+//! when something fails at run time. `names` and `expose` say that they are ready by going
+//! to the background.
 
 mod clock;
 mod datagrams;
+mod expose;
 mod fetch;
 mod names;
 mod payload;
 mod plan;
 mod receive;
+mod relay;
 mod send;
 mod serve;
 
@@ -33,13 +37,14 @@ use nix::sys::signal::Signal;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use expose::Exposed;
 use names::Relay;
 use plan::{Fetching, Receiving, Sending};
 use receive::Flow;
 use serve::Services;
 
-const USAGE: &str =
-    "httpbed-probe serve [--bind ADDR] | send PLAN | receive PLAN | fetch PLAN | names NETNS AT=TO...";
+const USAGE: &str = "httpbed-probe serve [--bind ADDR] | send PLAN | receive PLAN | fetch PLAN | names NETNS AT=TO... | \
+     expose NETNS PORT...";
 
 /// A line on stdout.
 #[derive(Debug, Serialize)]
@@ -99,6 +104,7 @@ fn run(words: &[OsString]) -> Result<(), Failure> {
         ["receive", path] => read(path).and_then(receive),
         ["fetch", path] => read(path).and_then(|plan| fetch(&plan)),
         ["names", network, ref pairs @ ..] if !pairs.is_empty() => names(Path::new(network), pairs),
+        ["expose", network, ref ports @ ..] if !ports.is_empty() => expose(Path::new(network), ports),
         _ => Err(Failure::Usage(format!("unknown arguments {words:?}; usage: {USAGE}"))),
     }
 }
@@ -135,13 +141,32 @@ fn fetch(plan: &Fetching) -> Result<(), Failure> {
 }
 
 fn names(network: &Path, pairs: &[&str]) -> Result<(), Failure> {
-    let pairs =
-        pairs.iter().map(|pair| names::pair(pair)).collect::<Result<Vec<_>, _>>().map_err(Failure::Usage)?;
-    let relays =
-        names::within(network, || pairs.into_iter().map(Relay::bind).collect::<io::Result<Vec<_>>>())?;
-    names::go_on_in_background()?;
+    let pairs = parsed(pairs, relay::pair)?;
+    let relays = bound(network, pairs, Relay::bind)?;
     names::relay(relays);
     Ok(())
+}
+
+fn expose(network: &Path, ports: &[&str]) -> Result<(), Failure> {
+    let ports = parsed(ports, expose::port)?;
+    let exposed = bound(network, ports, Exposed::bind)?;
+    expose::relay(exposed);
+    Ok(())
+}
+
+fn parsed<T>(words: &[&str], read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, Failure> {
+    words.iter().map(|word| read(word)).collect::<Result<_, _>>().map_err(Failure::Usage)
+}
+
+/// Binds the sockets of a relay in the network that is mounted at `path`, and goes on in the background.
+fn bound<P: Send, S: Send>(
+    path: &Path,
+    places: Vec<P>,
+    bind: impl Fn(P) -> io::Result<S> + Send,
+) -> Result<Vec<S>, Failure> {
+    let sockets = relay::within(path, || places.into_iter().map(bind).collect::<io::Result<Vec<_>>>())?;
+    relay::go_on_in_background()?;
+    Ok(sockets)
 }
 
 fn emit<T: Serialize>(event: &T) -> io::Result<()> {

@@ -54,7 +54,8 @@ pub const OF_THE_HOST: [&str; 11] =
     ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu"];
 /// The device that creates interfaces of links in the emulator's network.
 pub const TUN: &str = "/dev/net/tun";
-const RESOLV_CONF: &str = "/etc/resolv.conf";
+/// Folder of the files that a command of the user sees in place of the host's.
+const SHOWN: &str = "shown";
 /// Folders of a part's own, mounted over those of its root filesystem.
 const OWN: [&str; 2] = ["tmp", "run"];
 const SEEN_IN_EVERY_ROOT: [&str; 4] = ["proc", "dev", "tmp", "run"];
@@ -192,18 +193,18 @@ fn keep(top: &Path, shell: &Shell) -> Result<(), Failure> {
         bind(path, &top.join("trial").join(name), false).step(format!("bind {}", path.display()))?;
     }
     mount(Some("proc"), "/proc", Some("proc"), nosuid() | MsFlags::MS_NOEXEC, NOTHING).step("mount /proc")?;
-    let Some(text) = &shell.resolv_conf else { return Ok(()) };
-    fs::write(top.join("resolv.conf"), text).step("write resolv.conf")
-}
-
-/// Show the command its own resolv.conf, if it has one; other programs keep the host's.
-pub fn show_resolv_conf(base: &Path) -> io::Result<()> {
-    let own = base.join("resolv.conf");
-    if own.exists() {
-        unshare(CloneFlags::CLONE_NEWNS)?;
-        mount(Some(&own), RESOLV_CONF, NOTHING, MsFlags::MS_BIND, NOTHING)?;
+    for (path, text) in &shell.shown {
+        write_below(&top.join(SHOWN), path, text).step(format!("write {} of the command", path.display()))?;
     }
     Ok(())
+}
+
+/// Show the command its own files in place of the host's; other programs keep those.
+pub fn show_files(base: &Path, shown: &[PathBuf]) -> io::Result<()> {
+    if !shown.is_empty() {
+        unshare(CloneFlags::CLONE_NEWNS)?;
+    }
+    shown.iter().try_for_each(|path| bind_over(&beneath(&base.join(SHOWN), path), path, false))
 }
 
 fn own_folders(top: &Path, trial: Option<&Path>) -> Result<(), Failure> {

@@ -167,7 +167,9 @@ fn settle(
     let hosts = hosts::create(&config.hosts, &base)?;
     let mask = SigSet::thread_get_mask().step("read the signal mask")?;
     let (confinement, memory_bytes) = (None, None);
-    Ok(Surroundings { base, hosts, user, mask, stdio, outside, confinement, memory_bytes })
+    let shown = config.shell.iter().flat_map(|shell| shell.shown.keys().cloned()).collect();
+    let confined = config.shell.as_ref().is_some_and(|shell| shell.confined);
+    Ok(Surroundings { base, hosts, user, mask, stdio, shown, confined, outside, confinement, memory_bytes })
 }
 
 fn read_config(input: &mut BufReader<impl Read>) -> Result<Config, Failure> {

@@ -39,9 +39,9 @@ pub fn enter(further: CloneFlags) -> io::Result<User> {
 
 /// Become the user that started the sandbox: with the user's own number and without rights over the sandbox.
 ///
-/// The host's root keeps both, because it is root here, too.
-pub fn become_user(user: User) -> io::Result<()> {
-    if user.uid.is_root() {
+/// The host's root keeps the rights, because it is root here, too, unless it is `confined`.
+pub fn become_user(user: User, confined: bool) -> io::Result<()> {
+    if user.uid.is_root() && !confined {
         return Ok(());
     }
     unshare(CloneFlags::CLONE_NEWUSER)?;

@@ -216,6 +216,8 @@ fn enter(
         user: context.user,
         mask: SigSet::empty(),
         stdio: None,
+        shown: Vec::new(),
+        confined: false,
         outside: Vec::new(),
         confinement: Some(confinement(part).step("compile the filter of system calls")?),
         memory_bytes: part.memory_bytes,

@@ -13,7 +13,7 @@ use nix::sys::signal::SigSet;
 use nix::unistd::{Pid, chdir, chroot, setpgid};
 
 use crate::confinement::Confinement;
-use crate::filesystem::{root_folder, show_resolv_conf};
+use crate::filesystem::{root_folder, show_files};
 use crate::hosts::Hosts;
 use crate::kernel_calls::before_exec;
 use crate::limits::Limits;
@@ -39,6 +39,10 @@ pub struct Surroundings {
     pub mask: SigSet,
     /// Standard input, output and error of a command of the user.
     pub stdio: Option<[OwnedFd; 3]>,
+    /// Files that a command of the user sees in place of the host's.
+    pub shown: Vec<PathBuf>,
+    /// Whether a command of the user has no rights over the sandbox even if it is root.
+    pub confined: bool,
     /// The processes that become programs in the network in which the sandbox was created.
     pub outside: Vec<Outside>,
     /// The restrictions of programs under test; absent for the bed's own programs.
@@ -107,24 +111,30 @@ fn stay_on(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &only)?)
 }
 
-/// It stays in the process group of the orchestrator: keys at the terminal reach both.
+/// The command stays in the process group of the orchestrator: keys at the terminal reach both. A program beside it has
+/// its own, so that Ctrl-C in a shell does not end the server.
 fn start_command(program: &Program, around: &mut Surroundings) -> io::Result<Started> {
     let mut command = command_line(program, around.mask)?;
     command.envs(&program.env);
-    let [stdin, stdout, stderr] = if program.place == Place::Beside {
+    let is_beside = program.place == Place::Beside;
+    let [stdin, stdout, stderr] = if is_beside {
         beside(around.stdio.as_ref())?
     } else {
         around.stdio.take().ok_or_else(|| io::Error::other("a sandbox runs one command"))?
     };
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     let network = network(program, &around.hosts)?;
-    let (user, base) = (around.user, around.base.clone());
+    let (user, confined) = (around.user, around.confined);
+    let (base, shown) = (around.base.clone(), around.shown.clone());
     let leave = move || {
-        show_resolv_conf(&base)?;
+        if is_beside {
+            setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+        }
+        show_files(&base, &shown)?;
         if let Some(network) = &network {
             setns(network, CloneFlags::CLONE_NEWNET)?;
         }
-        become_user(user)
+        become_user(user, confined)
     };
     before_exec(&mut command, leave);
     Ok(command.spawn()?.into())

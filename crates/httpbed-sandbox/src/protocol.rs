@@ -73,8 +73,10 @@ pub struct Shell {
     pub stdio: [RawFd; 3],
     /// Files of the host that programs write as files of `/trial`: name -> path.
     pub written: BTreeMap<String, PathBuf>,
-    /// The command's `/etc/resolv.conf`, if it differs from the host's.
-    pub resolv_conf: Option<String>,
+    /// Files that the command sees in place of the host's: path -> content.
+    pub shown: BTreeMap<PathBuf, String>,
+    /// Whether the command has no rights over the sandbox even if the host's root starts it.
+    pub confined: bool,
     /// The number of programs that will run outside, in the network in which the sandbox was created.
     pub outside: usize,
 }

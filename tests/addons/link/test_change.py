@@ -6,19 +6,19 @@ import asyncio
 
 import pytest
 
-from httpbed.addons.link import change
+from httpbed.addons.link import link_change
 from httpbed.base.errors import ConfigError
 
 
 def mistakes(**said: str | bool) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
-        change.requested({name.replace("_", "-"): value for name, value in said.items()})
+        link_change.requested({name.replace("_", "-"): value for name, value in said.items()})
     return {mistake.place: mistake.reason for mistake in caught.value.mistakes}
 
 
 def test_an_option_changes_both_directions_unless_one_has_its_own() -> None:
     """The rule is that of the options with which a link begins."""
-    found = change.requested(
+    found = link_change.requested(
         {"delay": "50ms", "down-delay": "10ms", "up-state": "down", "ecn": False}
     )
     assert [(each.flag, dict(each.entry)) for each in found] == [
@@ -40,7 +40,7 @@ def test_a_command_without_a_link_gets_the_remedy(place: str | None) -> None:
     """The command is behind no link, or its link has ended."""
     environment = {"HTTPBED_UPLINK": place} if place else {}
     with pytest.raises(ConfigError) as caught:
-        asyncio.run(change.request(change.requested({"delay": "1ms"}), environment))
+        asyncio.run(link_change.request(link_change.requested({"delay": "1ms"}), environment))
     assert "httpbed link ... -- COMMAND" in str(caught.value)
 
 
@@ -58,4 +58,4 @@ def test_a_command_without_a_link_gets_the_remedy(place: str | None) -> None:
 def test_each_change_is_printed(made: dict[str, object], words: str) -> None:
     """The line names option, value and time of the change."""
     event = {"direction": 1, "at_ns": 1_234_567_890, "change": made}
-    assert change.words(event) == f"down: {words}, 1.235 s after its start"
+    assert link_change.words(event) == f"down: {words}, 1.235 s after its start"

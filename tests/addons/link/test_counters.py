@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.link import output
+from httpbed.addons.link import link_output
 
 
 def way(to: str, **counts: int) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def result(*ways: dict[str, Any], late: int = 5) -> dict[str, Any]:
 def test_the_table_has_a_column_for_each_way() -> None:
     """The way up comes first, whatever the emulator's order."""
     said = result(way("command", delivered=100, lost=0), way("far", in_flight=2, delivered=94))
-    assert output.table(said).splitlines() == [
+    assert link_output.table(said).splitlines() == [
         "httpbed link                      up                 down",
         "  sent           100 packets, 100 kB  100 packets, 100 kB",
         "  delivered        94 packets, 94 kB  100 packets, 100 kB",
@@ -51,17 +51,17 @@ def test_the_table_has_a_column_for_each_way() -> None:
 def test_unusual_counters_are_printed_if_there_are_any() -> None:
     """A link without such frames has no line for them."""
     calm = result(way("far"), way("command")) | {"stray_frames": 0, "malformed_packets": 0}
-    assert "odd" not in output.table(calm)
-    told = output.table(calm | {"stray_frames": 3, "oversize_frames": 2})
+    assert "odd" not in link_output.table(calm)
+    told = link_output.table(calm | {"stray_frames": 3, "oversize_frames": 2})
     assert "  odd: 3 stray frames, 2 oversize frames" in told.splitlines()
 
 
 def test_only_causes_that_were_there_have_a_row() -> None:
     """A calm table for a calm link; nothing that happened is left out."""
-    calm = output.table(result(way("far"), way("command")))
+    calm = link_output.table(result(way("far"), way("command")))
     assert "queue full" not in calm
     busy = way("far", queue_dropped=7, aqm_dropped=2, down_dropped=1, nat_dropped=4) | {"marked": 5}
-    told = output.table(result(busy, way("command")))
+    told = link_output.table(result(busy, way("command")))
     for words in ("queue full", "by AQM", "link down", "no mapping", "marked"):
         assert words in told
 
@@ -69,12 +69,12 @@ def test_only_causes_that_were_there_have_a_row() -> None:
 def test_packets_that_the_machine_could_not_handle_are_reported() -> None:
     """Without the warning the counters would look complete."""
     said = result(way("far"), way("command")) | {"socket_drops": 3}
-    assert "3 packets were beyond this machine" in output.table(said)
+    assert "3 packets were beyond this machine" in link_output.table(said)
 
 
 def test_the_meter_tells_what_passed_since_the_last_line() -> None:
     """Rates are of the time between, losses and the queue of now."""
-    live = output.Meter()
+    live = link_output.Meter()
     first = {"at_ns": 0, "directions": [way("far", delivered=0), way("command", delivered=0)]}
     later = {
         "at_ns": 500_000_000,
@@ -90,7 +90,9 @@ def test_the_meter_tells_what_passed_since_the_last_line() -> None:
 @pytest.mark.parametrize("wanted", [True, False])
 def test_the_meter_obeys(wanted: bool) -> None:
     """Whatever the streams are."""
-    assert output.meter_is_shown(wanted=wanted, stdin=True, stdout=True, stderr=False) is wanted
+    assert (
+        link_output.meter_is_shown(wanted=wanted, stdin=True, stdout=True, stderr=False) is wanted
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,4 +104,4 @@ def test_the_meter_leaves_the_terminal_to_who_may_be_interactive(
 ) -> None:
     """A command that reads from and writes to the terminal is left alone with it."""
     streams = {"stdin": bool(stdin), "stdout": bool(stdout), "stderr": bool(stderr)}
-    assert output.meter_is_shown(wanted=None, **streams) is bool(shown)
+    assert link_output.meter_is_shown(wanted=None, **streams) is bool(shown)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.link import options, output
+from httpbed.addons.link import described_link, link_output
 from httpbed.experiment import profiles
 
 
@@ -30,14 +30,14 @@ from httpbed.experiment import profiles
 )
 def test_the_link_is_described_as_typed(said: dict[str, str], sentence: str) -> None:
     """In the spelling of experiment files; a queue is described where something can wait."""
-    assert output.sentence(options.describe(said)) == sentence
+    assert link_output.sentence(described_link.describe(said)) == sentence
 
 
 @pytest.mark.parametrize("name", profiles.all_profiles())
 def test_a_profile_is_described_with_its_figures(name: str) -> None:
     """The title alone does not say what is emulated."""
-    described = options.describe({}, profile=name)
-    sentence = output.sentence(described)
+    described = described_link.describe({}, profile=name)
+    sentence = link_output.sentence(described)
     assert sentence.startswith(f"{name} ({profiles.all_profiles()[name].title}): ")
     rate = profiles.all_profiles()[name].link.get("rate")
     if isinstance(rate, str):
@@ -48,7 +48,7 @@ def test_an_option_replaces_a_profile_s_figure(tmp_path: Path) -> None:
     """The figures are those that the link has."""
     trace = tmp_path / "slow.trace"
     trace.write_text("5\n")
-    said = output.sentence(options.describe({"loss": "7%"}, profile="3g-us"))
+    said = link_output.sentence(described_link.describe({"loss": "7%"}, profile="3g-us"))
     assert said.endswith("each way 3.54 Mbit/s, 47 ms, 7 % loss, queue 1000 packets")
-    traced = output.sentence(options.describe({}, traces=(str(trace), str(trace))))
+    traced = link_output.sentence(described_link.describe({}, traces=(str(trace), str(trace))))
     assert traced.startswith(f"each way rate of the trace {trace}, ")

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.link import guest as guests
-from httpbed.addons.link import options, plan
-from httpbed.addons.link.guest_job import PCAP, RANDOM_DEVICE, STDERR, STDOUT, HandedCommand
-from httpbed.addons.link.run import LinkRequest
+from httpbed.addons.link import described_link, link_plan
+from httpbed.addons.link import link_guest as guests
+from httpbed.addons.link.link_guest_job import PCAP, RANDOM_DEVICE, STDERR, STDOUT, HandedCommand
+from httpbed.addons.link.link_run import LinkRequest
 from httpbed.addons.virtual import boot, job
 from httpbed.addons.virtual.command import INIT, Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
@@ -21,11 +21,13 @@ from httpbed.addons.virtual.places import HANDED, LEFT
 from httpbed.base.errors import BedError
 
 LIBRARY = b"a library"
+NO_OPTIONS = {"outside": False, "expose": (), "meter": None}
 RESULT: dict[str, Any] = {
     "exit": {"status": 3, "signal": None, "timed_out": False, "wall_s": 1.5, "cpu_s": 0.0}
     | {"max_rss_kib": 1, "runs": 1, "ended_for": None},
     "peer": "10.77.0.2",
     "outside": "none",
+    "loopback_packets": 0,
     "real_time": True,
     "result": {"directions": []},
 }
@@ -49,7 +51,7 @@ def made(folder: Path, *names: str) -> Path:
 
 def request(folder: Path, seed: int = 7) -> LinkRequest:
     return LinkRequest(
-        ("server", "--slow"), options.describe({"loss": "4%"}), seed, "af_packet",
+        ("server", "--slow"), described_link.describe({"loss": "4%"}), seed, "af_packet",
         pcap=folder / "capture.pcapng", meter=True, clock="virtual",
     )  # fmt: skip
 
@@ -142,7 +144,9 @@ def test_a_capture_that_the_command_replaced_is_left_out(
 def test_the_emulator_sleeps_in_virtual_time() -> None:
     """While it polled for a due time, the clock would stand still."""
     spins = [
-        plan.plan(options.describe({}), 7, "cubic", clock=clock).network.emulator_config["spin_us"]
+        link_plan.plan(
+            described_link.describe({}), 7, "cubic", clock=clock
+        ).network.emulator_config["spin_us"]
         for clock in ("real", "virtual")
     ]
     assert spins[0] > spins[1] == 0
@@ -168,5 +172,5 @@ def test_a_result_of_another_form_is_an_error_of_the_bed(change: dict[str, Any])
 @pytest.mark.parametrize("folder", ["/", "/proc/self", "/sys/class", "/dev/mine"])
 def test_a_folder_that_no_guest_shares_is_refused(folder: str) -> None:
     """Each guest has its own devices, processes and shared memory."""
-    (mistake,) = guests.mistakes(["true"], Path(folder), outside=False, metered=False)
+    (mistake,) = guests.mistakes(["true"], Path(folder), NO_OPTIONS)
     assert f"a guest cannot write into the working folder {folder}" in str(mistake)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.addons.link import options
+from httpbed.addons.link import described_link
 from httpbed.base import units
 from httpbed.base.errors import ConfigError
 from httpbed.base.units import from_tc
@@ -21,7 +21,7 @@ from httpbed.experiment.topology import Direction
 def ways(**said: str) -> tuple[Direction, Direction]:
     """Return what the options make of the link, up and down."""
     by_flag = {name.replace("_", "-"): value for name, value in said.items()}
-    return options.describe(by_flag).topology.links[0].directions()
+    return described_link.describe(by_flag).topology.links[0].directions()
 
 
 def mistakes(**said: str) -> dict[str, str]:
@@ -110,9 +110,12 @@ def test_fq_codel_has_flows_and_a_quantum() -> None:
 def test_a_profile_fills_what_options_leave_open() -> None:
     """Options win."""
     name = next(iter(profiles.all_profiles()))
-    plain = options.describe({}, name).topology.links[0].directions()
+    plain = described_link.describe({}, name).topology.links[0].directions()
     assert plain != ways()
-    assert options.describe({"delay": "7ms"}, name).topology.links[0].directions()[0].delay == 0.007
+    assert (
+        described_link.describe({"delay": "7ms"}, name).topology.links[0].directions()[0].delay
+        == 0.007
+    )
 
 
 def test_traces_are_the_rate_of_their_ways(tmp_path: Path) -> None:
@@ -120,7 +123,7 @@ def test_traces_are_the_rate_of_their_ways(tmp_path: Path) -> None:
     for name, text in (("up", "5\n10\n"), ("down", "1\n")):
         (tmp_path / name).write_text(text)
     files = (str(tmp_path / "up"), str(tmp_path / "down"))
-    described = options.describe({}, traces=files)
+    described = described_link.describe({}, traces=files)
     assert [file.path for file in described.files] == [tmp_path / "up", tmp_path / "down"]
     up, down = described.topology.links[0].directions()
     assert (up.mean_bit_s(), down.mean_bit_s()) == (2_406_400, 12_032_000)
@@ -135,7 +138,7 @@ def test_a_wrong_trace_is_reported_with_the_other_mistakes(
     if content is not None:
         file.write_text(content)
     with pytest.raises(ConfigError) as caught:
-        options.describe({"loss": "104%"}, traces=(str(file), str(file)))
+        described_link.describe({"loss": "104%"}, traces=(str(file), str(file)))
     assert {mistake.place for mistake in caught.value.mistakes} == {"--trace", "--loss"}
 
 
@@ -144,7 +147,7 @@ def test_an_option_that_a_file_replaces_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "trace").write_text("1\n")
     file = str(tmp_path / "trace")
     with pytest.raises(ConfigError) as caught:
-        options.describe({"rate": "1mbit"}, traces=(file, file))
+        described_link.describe({"rate": "1mbit"}, traces=(file, file))
     assert {mistake.place for mistake in caught.value.mistakes} == {"--rate"}
     log = record(tmp_path)
     assert set(mistakes(loss_replay=log, loss="5%")) == {"--loss"}
@@ -192,12 +195,12 @@ def test_what_is_added_for_both_may_meet_what_one_way_has() -> None:
 
 def test_a_burst_adds_to_a_profile_s_rate() -> None:
     """Each direction keeps its rate in the profile, and gets the burst."""
-    up, down = options.describe({"burst": "32KiB"}, "dsl").topology.links[0].directions()
-    plain = options.describe({}, "dsl").topology.links[0].directions()
+    up, down = described_link.describe({"burst": "32KiB"}, "dsl").topology.links[0].directions()
+    plain = described_link.describe({}, "dsl").topology.links[0].directions()
     assert (up.rate.bucket, down.rate.bucket) == (plain[0].rate, plain[1].rate)  # type: ignore[union-attr]
     assert up.rate.burst == 32768  # type: ignore[union-attr]
     one_way = {"down-burst": "32KiB"}
-    up, down = options.describe(one_way, "dsl").topology.links[0].directions()
+    up, down = described_link.describe(one_way, "dsl").topology.links[0].directions()
     assert (up.rate, down.rate.burst) == (plain[0].rate, 32768)  # type: ignore[union-attr]
 
 
@@ -233,7 +236,7 @@ def test_an_option_that_only_adds_needs_the_other() -> None:
             assert set(mistakes(**{option.name.replace("-", "_"): "1ms"})) == {f"--{option.name}"}
     for said in ({"ecn": True}, {"target": "5ms"}, {"up-ecn": True}, {"burst": "32KiB"}):
         with pytest.raises(ConfigError) as caught:
-            options.describe(said)
+            described_link.describe(said)
         assert len(caught.value.mistakes) == 1
 
 
@@ -251,8 +254,8 @@ def test_a_queue_without_a_rate_is_idle() -> None:
 
     def idle(**said: str) -> set[str]:
         by_flag = {name.replace("_", "-"): value for name, value in said.items()}
-        link = options.describe(by_flag).link
-        return {mistake.place for mistake in options.idle(by_flag, link)}
+        link = described_link.describe(by_flag).link
+        return {mistake.place for mistake in described_link.idle(by_flag, link)}
 
     assert idle(queue="1bdp", counted="wire") == {"--queue", "--counted"}
     assert idle(queue="1bdp", up_rate="1mbit") == set()

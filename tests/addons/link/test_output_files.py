@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.link import output
+from httpbed.addons.link import link_output
 
 
 def refused(
@@ -15,7 +15,7 @@ def refused(
 ) -> dict[str, str]:
     """Return the mistakes: option -> reason."""
     named = {flag: str(file) if file else None for flag, file in outputs.items()}
-    found = output.file_mistakes(named, [(flag, str(file)) for flag, file in inputs])
+    found = link_output.file_mistakes(named, [(flag, str(file)) for flag, file in inputs])
     return {mistake.place: mistake.reason for mistake in found}
 
 
@@ -31,7 +31,7 @@ def test_the_check_leaves_the_content_of_an_output(tmp_path: Path) -> None:
     file.write_bytes(CAPTURE)
     assert not refused({"--pcap": file, "--log": None})
     assert file.read_bytes() == CAPTURE
-    output.empty((file, None))
+    link_output.empty((file, None))
     assert not file.read_bytes()
 
 

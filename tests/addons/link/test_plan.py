@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from httpbed.addons.link import options, plan
-from httpbed.addons.link.outside import Names
+from httpbed.addons.link import described_link, link_plan
+from httpbed.addons.link.outside_network import Names
 
 
-def planned() -> plan.ShellPlan:
+def planned() -> link_plan.ShellPlan:
     """Plan a link without impairments."""
-    return plan.plan(options.describe({}), 7, "cubic", capture=True, log=True)
+    return link_plan.plan(described_link.describe({}), 7, "cubic", capture=True, log=True)
 
 
 def test_everything_of_the_command_goes_over_the_link() -> None:
@@ -21,9 +21,9 @@ def test_everything_of_the_command_goes_over_the_link() -> None:
 
 def test_each_direction_has_losses_of_its_own() -> None:
     """The random streams depend on seed, link and direction."""
-    link = plan.plan(options.describe({"loss": "4%"}), 7, "cubic").network.emulator_config["links"][
-        0
-    ]
+    link = link_plan.plan(
+        described_link.describe({"loss": "4%"}), 7, "cubic"
+    ).network.emulator_config["links"][0]
     up, down = (way["loss"]["key"] for way in link["directions"])
     assert up != down
 
@@ -31,13 +31,13 @@ def test_each_direction_has_losses_of_its_own() -> None:
 def test_files_are_written_where_the_sandbox_binds_them() -> None:
     """The emulator's paths are those of its own root."""
     config = planned().network.emulator_config
-    assert config["pcapng"] == f"/trial/{plan.PCAP}"
-    assert config["log"] == f"/trial/{plan.LOG}"
+    assert config["pcapng"] == f"/trial/{link_plan.PCAP}"
+    assert config["log"] == f"/trial/{link_plan.LOG}"
 
 
 def test_pasta_opens_nothing_on_this_machine() -> None:
     """Neither a port here nor one there."""
-    argv = plan.pasta(Path("pasta"), Path("/scratch")).argv
+    argv = link_plan.pasta(Path("pasta"), Path("/scratch")).argv
     for option in ("--tcp-ports", "--udp-ports", "--tcp-ns", "--udp-ns"):
         assert argv[argv.index(option) + 1] == "none"
     assert argv[-1] == "/scratch/run/netns/far"
@@ -47,14 +47,17 @@ def test_every_resolver_has_an_address_at_the_far_end() -> None:
     """The relay gets them in pairs, and pasta translates no name queries."""
     names = Names(("127.0.0.53:53", "[2001:db8::1]:53"), "")
     lines = "address add 10.79.0.3/32 dev lo\naddress add 10.79.0.4/32 dev lo\n"
-    assert (plan.name_addresses(names).input, plan.name_addresses(names).host) == (lines, "far")
-    relay = plan.name_relay(Path("/probe"), names, Path("/scratch"))
+    assert (link_plan.name_addresses(names).input, link_plan.name_addresses(names).host) == (
+        lines,
+        "far",
+    )
+    relay = link_plan.name_relay(Path("/probe"), names, Path("/scratch"))
     assert relay.argv[1:3] == ("names", "/scratch/run/netns/far")
     assert relay.argv[3:] == ("10.79.0.3:53=127.0.0.53:53", "10.79.0.4:53=[2001:db8::1]:53")
-    assert "--dns-forward" not in plan.pasta(Path("pasta"), Path("/scratch")).argv
+    assert "--dns-forward" not in link_plan.pasta(Path("pasta"), Path("/scratch")).argv
 
 
 def test_the_command_is_told_the_far_end_and_the_socket() -> None:
     """For its own use, and for that of ``--change``."""
     told = {"HTTPBED_PEER": "10.77.0.2", "HTTPBED_UPLINK": "/s"}
-    assert plan.environment(planned(), Path("/s")) == told
+    assert link_plan.environment(planned(), Path("/s")) == told

@@ -1,7 +1,7 @@
-"""``httpbed link``: its options, sandbox, server, changes of a running link, counters.
+"""``httpbed link``: its options, sandbox, server, exposed ports, changes of the link, counters.
 
 Not here: trials (``trial``) and the link itself (``bed/network``).
-Start at ``run``; ``guest`` runs it in virtual time.
+Start at ``link_run``; ``link_guest`` runs it in virtual time.
 """
 
 from __future__ import annotations

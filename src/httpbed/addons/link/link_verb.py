@@ -5,25 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
-import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
-from httpbed.addons.link import change, options, output
-from httpbed.addons.link.options import DescribedLink
-from httpbed.addons.link.run import LinkRequest, LinkRun
-from httpbed.addons.link.run import run as run_behind
+from httpbed.addons.link import exposed_ports, link_change, link_output, link_request
+from httpbed.addons.link.described_link import BOTH, CHANGE, STATE, WAYS
+from httpbed.addons.link.far_end_server import SERVER
+from httpbed.addons.link.link_run import LinkRequest, LinkRun
+from httpbed.addons.link.link_run import run as run_behind
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import kernel
-from httpbed.bed.network.link_file import READERS
 from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
 from httpbed.cli.options import OneOf, complete_profiles
@@ -32,24 +28,21 @@ from httpbed.experiment.impairments.registry import OPTIONS
 
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
 """Exit codes, as in shells."""
-SEED_BITS = 32
-"""Size of a seed that httpbed chooses."""
-MAX_SEED_DIGITS = 32
 _STDERR = 2
 _SETTINGS = {"allow_interspersed_args": False, "max_content_width": 100}
 
 
 def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add an option per impairment: for both directions, and hidden ones for each direction."""
-    for option in reversed((*OPTIONS, options.STATE)):
-        for direction in reversed((options.BOTH, *options.WAYS)):
+    for option in reversed((*OPTIONS, STATE)):
+        for direction in reversed((BOTH, *WAYS)):
             is_flag = option.kind == "flag"
             function = click.option(
                 option.flag(direction),
                 is_flag=is_flag or None,  # with False, click takes "-5ms" for another option
                 metavar=None if is_flag else option.example,
                 help=option.help,
-                hidden=direction != options.BOTH,
+                hidden=direction != BOTH,
             )(function)
     return function
 
@@ -57,17 +50,29 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 @verb("link", context_settings=_SETTINGS)
 @_impairments
 @click.option(
-    options.CHANGE,
+    CHANGE,
     "is_change",
     is_flag=True,
     help="Change the link around this command, and end: its new --rate, --delay, --loss and"
     " --state.",
 )
 @click.option(
-    options.SERVER,
+    SERVER,
     metavar="PROGRAM",
     help="Run this program at the far end, at $HTTPBED_PEER; COMMAND begins when it has opened a"
     " port.",
+)
+@click.option(
+    "--name",
+    multiple=True,
+    metavar="NAME",
+    help="A name of the far end for COMMAND and the server, such as the one on its certificate.",
+)
+@click.option(
+    exposed_ports.EXPOSE,
+    multiple=True,
+    metavar="PORT",
+    help="Reach this port of this machine's loopback at $HTTPBED_PEER, and nothing else outside.",
 )
 @click.option(
     "--profile",
@@ -114,7 +119,6 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option(
     "--meter/--no-meter",
-    "metered",
     default=None,
     help="Show a live line on stderr. Default: on a terminal, unless COMMAND's input and output are"
     " terminals, too, so that it may be interactive.",
@@ -133,10 +137,6 @@ def command(
     *,
     argv: tuple[str, ...],
     is_change: bool,
-    isolated: bool,
-    outside: bool,
-    metered: bool | None,
-    clock: Clock,
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -156,50 +156,32 @@ def command(
     if is_change:
         _change(by_flag, argv, as_json=as_json)
         return
-    code = _run(
-        argv,
-        by_flag,
-        isolated=isolated,
-        outside=outside,
-        metered=metered,
-        clock=clock,
-        as_json=as_json,
-    )
-    context.exit(code)
+    context.exit(_run(argv, by_flag, as_json=as_json))
 
 
-def _run(
-    argv: tuple[str, ...],
-    values: Mapping[str, Any],
-    *,
-    isolated: bool,
-    outside: bool,
-    metered: bool | None,
-    clock: Clock,
-    as_json: bool,
-) -> int:
+def _run(argv: tuple[str, ...], values: Mapping[str, Any], *, as_json: bool) -> int:
     """Run a command behind the link that ``values`` describe by flag; return its exit code."""
     impossible: Sequence[Mistake] = ()
-    if clock == "virtual":
-        from httpbed.addons.link import guest
+    if values["clock"] == "virtual":
+        from httpbed.addons.link import link_guest
 
-        impossible = guest.mistakes(argv, Path.cwd(), outside=outside, metered=bool(metered))
-        metered = False
+        impossible = link_guest.mistakes(argv, Path.cwd(), values)
+        values = {**values, "meter": False}
     argv = argv or (os.environ.get("SHELL", "/bin/sh"),)
-    request = _request(
-        argv, values, impossible, clock=clock, isolated=isolated, outside=outside, metered=metered
-    )
+    request = link_request.read(argv, values, impossible)
     if not shutil.which(argv[0]):
         return _refuse(argv)
     library_settings.remove()
     if not as_json:
-        _say(f"link: {output.sentence(request.described)}")
-    if clock == "virtual":
-        outcome = guest.run_in_guest(request, _say)
+        _say(f"link: {link_output.sentence(request.described)}")
+    if request.clock == "virtual":
+        outcome = link_guest.run_in_guest(request, _say)
     else:
         outcome = asyncio.run(run_behind(request, _say))
     if as_json and request.meter:
         echo(err=True)  # end the meter's line before the counters
+    if crossing := link_output.crossing(outcome.result, outcome.loopback_packets):
+        _say(crossing)
     summary = _json(request, outcome) if as_json else _table(request, outcome, values["seed"])
     echo(summary, err=True)
     return _status(outcome)
@@ -208,134 +190,16 @@ def _run(
 def _change(values: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) -> None:
     """Change the link around this command, and print each change."""
     if argv:
-        raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {options.CHANGE}")])
-    beside = {"link-backend"}  # it may well stand in the environment
-    wanted = change.requested({flag: value for flag, value in values.items() if flag not in beside})
-    changed = asyncio.run(change.request(wanted, os.environ))
+        raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {CHANGE}")])
+    beside = {"link-backend", "clock"}  # the environment may set the one, and each has the other
+    wanted = link_change.requested(
+        {flag: value for flag, value in values.items() if flag not in beside}
+    )
+    changed = asyncio.run(link_change.request(wanted, os.environ))
     if as_json:
         echo(json.dumps({"schema": 1, "changed": changed}))
     for each in () if as_json else changed:
-        echo(change.words(each))
-
-
-def _request(
-    argv: tuple[str, ...],
-    values: Mapping[str, Any],
-    impossible: Sequence[Mistake],
-    *,
-    clock: Clock,
-    isolated: bool,
-    outside: bool,
-    metered: bool | None,
-) -> LinkRequest:
-    """Read the values of all options, by name without dashes.
-
-    Raises:
-        ConfigError: With every mistake, the ``impossible`` ones too.
-    """
-    seed, trace, name = values["seed"], values["trace"], values["link-backend"]
-    outputs = {f"--{name}": values[name] for name in ("pcap", "log")}
-    server = _words(values["server"])
-    mistakes = [
-        *impossible,
-        *_seed_mistakes(seed),
-        *output.file_mistakes(outputs, _inputs(values, trace)),
-        *_text_mistakes(argv),
-        *_live_mistakes(values),
-        *_backend_mistakes(name),
-        *_server_mistakes(values["server"], server),
-    ]
-    if isolated and outside:
-        mistakes.append(Mistake("--isolated", "contradicts --outside", "omit one of the two"))
-    pcap, log = (Path(file) if file else None for file in outputs.values())
-    return LinkRequest(
-        argv=argv,
-        described=_described(values, values["profile"], trace, mistakes),
-        seed=int(seed) if seed else secrets.randbits(SEED_BITS),
-        backend=backend.choose(name),
-        server=server or (),
-        outside=outside if isolated or outside else None,
-        pcap=pcap,
-        log=log,
-        meter=_meter_is_shown(metered),
-        clock=clock,
-    )
-
-
-def _meter_is_shown(wanted: bool | None) -> bool:
-    stdin, stdout, stderr = map(os.isatty, (0, 1, 2))
-    return output.meter_is_shown(wanted=wanted, stdin=stdin, stdout=stdout, stderr=stderr)
-
-
-def _described(
-    values: Mapping[str, str | bool],
-    profile: str | None,
-    trace: tuple[str, str] | None,
-    mistakes: list[Mistake],
-) -> DescribedLink:
-    """Read the impairments; raise ConfigError with every mistake, those found before too."""
-    try:
-        described = options.describe(values, profile, trace)
-    except ConfigError as error:
-        raise ConfigError([*error.mistakes, *mistakes]) from None
-    mistakes += options.idle(values, described.link)
-    if mistakes:
-        raise ConfigError(mistakes)
-    return described
-
-
-def _live_mistakes(values: Mapping[str, str | bool]) -> Iterator[Mistake]:
-    for flag in (options.STATE.flag(way) for way in (options.BOTH, *options.WAYS)):
-        if values.get(flag[2:]):
-            yield Mistake(flag, "applies to a running link", f"add {options.CHANGE}, or omit it")
-
-
-def _backend_mistakes(name: str | None) -> Iterator[Mistake]:
-    if name in kernel.KINDS:
-        reason = f"with {name} the kernel carries the packets; httpbed cannot change or log them"
-        yield Mistake("--link-backend", reason, "use af_packet or tun, or omit it")
-
-
-def _words(text: str | None) -> tuple[str, ...] | None:
-    """Split a program and its arguments as a shell does; None if a quotation has no end."""
-    try:
-        return tuple(shlex.split(text or ""))
-    except ValueError:
-        return None
-
-
-def _server_mistakes(text: str | None, server: tuple[str, ...] | None) -> Iterator[Mistake]:
-    if server is None or (text is not None and not server):
-        yield Mistake(options.SERVER, f"{text!r} is no command", "write it like 'nginx -g ...'")
-    elif server and not shutil.which(server[0]):
-        reason = f"{server[0]} is not a program that can be run"
-        yield Mistake(options.SERVER, reason, "name one that is in $PATH, or its file")
-
-
-def _seed_mistakes(seed: str | None) -> Iterator[Mistake]:
-    if seed is not None and not (
-        seed.isascii() and seed.isdigit() and len(seed) <= MAX_SEED_DIGITS
-    ):
-        reason = f"{seed!r} is not a whole number from 0 on with at most {MAX_SEED_DIGITS} digits"
-        yield Mistake("--seed", reason, "write for example 7")
-
-
-def _inputs(
-    values: Mapping[str, str | bool | None], trace: tuple[str, str] | None
-) -> Iterator[tuple[str, str]]:
-    """Name the files that are read, each with its option."""
-    for direction in (options.BOTH, *options.WAYS):
-        for option in OPTIONS:
-            file = values.get(option.flag(direction)[2:]) if option.path[-1] in READERS else None
-            if isinstance(file, str):
-                yield option.flag(direction), file
-    yield from (("--trace", file) for file in trace or ())
-
-
-def _text_mistakes(argv: tuple[str, ...]) -> Iterator[Mistake]:
-    for word in argv:
-        if word != word.encode(errors="replace").decode():  # argv's other bytes are surrogates
-            yield Mistake("COMMAND", f"{word!r} is not UTF-8", "wrap it in a script")
+        echo(link_change.words(each))
 
 
 def _refuse(argv: tuple[str, ...]) -> int:
@@ -364,7 +228,7 @@ def _table(request: LinkRequest, outcome: LinkRun, seed: str | None) -> str:
     chosen = "" if seed else f"\n  seed {request.seed}, chosen: --seed {request.seed} repeats it"
     is_virtual = request.clock == "virtual"
     took = f"\n  command took {outcome.exit.wall_s:.6f} s of virtual time" if is_virtual else ""
-    return output.table(outcome.result) + took + chosen
+    return link_output.table(outcome.result) + took + chosen
 
 
 def _json(request: LinkRequest, outcome: LinkRun) -> str:
@@ -373,9 +237,10 @@ def _json(request: LinkRequest, outcome: LinkRun) -> str:
         "command": request.argv,
         "exit_status": _status(outcome),
         "seed": request.seed,
-        "emulates": dict(zip(options.WAYS, request.described.written, strict=True)),
+        "emulates": dict(zip(WAYS, request.described.written, strict=True)),
         "peer": outcome.peer,
         "outside": outcome.outside,
+        "loopback_packets": outcome.loopback_packets,
         "clock": request.clock,
         "lasted_s": outcome.exit.wall_s,
         "real_time": outcome.real_time,

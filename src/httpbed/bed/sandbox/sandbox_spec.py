@@ -135,10 +135,13 @@ class ShellSpec:
 
     written: Mapping[str, Path]
     """Files of this machine that programs write under ``/trial``: name -> path."""
-    resolv_conf: str | None
-    """The command's ``/etc/resolv.conf``; None: this machine's."""
+    shown: Mapping[str, str]
+    """Files that the command sees in place of this machine's: path -> content."""
     outside: int
     """The number of programs that will run in this machine's network."""
+    confined: bool = False
+    """Whether the command has no rights over the sandbox even if root starts it. Root could trace
+    the programs in this machine's network, and so have them connect elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -192,8 +195,9 @@ class SandboxSpec:
             and {
                 "stdio": stdio,
                 "written": {name: str(path) for name, path in self.shell.written.items()},
-                "resolv_conf": self.shell.resolv_conf,
+                "shown": dict(self.shell.shown),
                 "outside": self.shell.outside,
+                "confined": self.shell.confined,
             },
         }
         return json.dumps(document).encode() + b"\n"

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link.run import LinkRequest, run
+from httpbed.addons.link.link_run import LinkRequest, run
 from httpbed.addons.virtual import job
 from httpbed.addons.virtual.places import SHARED
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from httpbed.addons.link.options import CHANGE, STATE, WAYS
+from httpbed.addons.link.described_link import CHANGE, STATE, WAYS
 from httpbed.base import units
 from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.base.units import from_tc

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link.options import FAR, WAYS, DescribedLink
+from httpbed.addons.link.described_link import FAR, WAYS, DescribedLink
 from httpbed.base import units, user_file
 from httpbed.base.errors import Mistake
 from httpbed.base.user_file import Kind
@@ -109,6 +109,33 @@ def table(result: Mapping[str, Any]) -> str:
         f"{name:<{widths[0]}}  {up:>{widths[1]}}  {down:>{widths[2]}}" for name, up, down in rows
     ]
     return "\n".join([*lines, *_oddities(result), _emulator(result)])
+
+
+def crossing(result: Mapping[str, Any], loopback_packets: int) -> str | None:
+    """Say that some or all of the command's packets never crossed the link; None if all did.
+
+    Otherwise the output of a command that spoke to its own loopback would be read as a result over
+    the link.
+    """
+    crossed = sum(way["packets"]["in"] for way in result["directions"])
+    if not crossed and not loopback_packets:
+        return "no packet crossed the link: the command used no network"
+    if not loopback_packets:
+        return None
+    stayed = (
+        f"{_packets(loopback_packets)} stayed on the command's own loopback"
+        " (127.0.0.1, ::1), where no impairment acts"
+    )
+    if crossed:
+        return f"{_packets(crossed)} crossed the link, and {stayed}"
+    return (
+        f"no packet crossed the link: {stayed}; --expose PORT gives the command a port of this"
+        " machine at $HTTPBED_PEER, and --server runs a program there"
+    )
+
+
+def _packets(count: int) -> str:
+    return f"{count} packet{'s' if count != 1 else ''}"
 
 
 def _oddities(result: Mapping[str, Any]) -> Iterator[str]:

@@ -8,29 +8,35 @@
 
 The link is the network 10.77.0.0/24. The far end has the user's server, if there is one, and
 forwards what is not for itself to the outside by ``pasta`` (user-mode sockets, no rights needed).
+With exposed ports there is no pasta, and the relay leads to those ports of this machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.addons.link.change import UPLINK
-from httpbed.addons.link.options import COMMAND, FAR, DescribedLink
-from httpbed.addons.link.outside import ADDRESSES, Names
+from httpbed.addons.link.described_link import COMMAND, FAR, DescribedLink
+from httpbed.addons.link.link_change import UPLINK
+from httpbed.addons.link.outside_network import ADDRESSES, Names
+from httpbed.addons.link.waiting_sockets import WaitingSocket
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import emulator, network_plan
 from httpbed.bed.network.emulator import PacketRecords
 from httpbed.bed.network.network_commands import HOST_SYSCTLS, batch
 from httpbed.bed.network.network_plan import NetworkPlan
+from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.sandbox_spec import PROBE, TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.kept import CAPTURE
 
 PCAP, LOG = CAPTURE, "packets.log"
 """Files below /trial that the emulator writes."""
+LOOPBACK = "loopback.json"
+"""File below /trial with the counters of the command's own loopback."""
 SOCKET = "uplink"
 """Socket below /trial where the command sends its requests."""
 
@@ -44,7 +50,12 @@ _PING_BY_ANYONE: Mapping[str, str] = {"net.ipv4.ping_group_range": "0 0"}
 SYSCTLS: Mapping[str, Mapping[str, str]] = {
     # IPv6 stays on lo: a command's own servers may want ::1.
     COMMAND: {"net.ipv6.conf.default.disable_ipv6": "1", **_FORWARDING, **_PING_BY_ANYONE},
-    FAR: {**HOST_SYSCTLS, **_FORWARDING, **_PING_BY_ANYONE},
+    FAR: {
+        **HOST_SYSCTLS,
+        **_FORWARDING,
+        **_PING_BY_ANYONE,
+        "net.ipv4.ip_unprivileged_port_start": "0",  # a server may have port 443
+    },
 }
 
 
@@ -120,6 +131,32 @@ def name_relay(probe: Path, names: Names, scratch: Path) -> ProcessSpec:
     """Pass name queries on to the resolvers; like pasta, it ends with 0 and stays."""
     words = (str(probe), "names", _far(scratch), *names.pairs())
     return ProcessSpec(argv=words, place="outside", stderr="names.txt")
+
+
+def port_relay(
+    probe: Path, peer: str, ports: Iterable[WaitingSocket], scratch: Path
+) -> ProcessSpec:
+    """Pass on what reaches the ports at ``peer``; like pasta, it ends with 0 and stays."""
+    words = [f"{port.protocol}/{peer}:{port.port}={port}" for port in ports]
+    argv = (str(probe), "expose", _far(scratch), *words)
+    return ProcessSpec(argv=argv, place="outside", stderr="ports.txt")
+
+
+def loopback_counters() -> ProcessSpec:
+    """Print the packets of the command's own loopback into a file."""
+    argv = ("ip", "-json", "-stats", "link", "show", "dev", "lo")
+    return ProcessSpec(argv=argv, host=COMMAND, root=TOOLS, stdout=LOOPBACK, stderr="ip.txt")
+
+
+def loopback_packets(text: str) -> int:
+    """Read the packets of the loopback from what :func:`loopback_counters` printed."""
+    (interface,) = json.loads(text)
+    return int(interface["stats64"]["rx"]["packets"])
+
+
+def hosts_file(text: str, peer: str, names: Sequence[str]) -> str:
+    """Return ``/etc/hosts`` with these names of the far end; the first line of a name counts."""
+    return f"{peer}\t{' '.join(names)}\n{text}"
 
 
 def _far(scratch: Path) -> str:

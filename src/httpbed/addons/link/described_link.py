@@ -27,7 +27,7 @@ from httpbed.experiment.topology import Link, Topology
 COMMAND, FAR = "command", "far"
 """The two hosts of the link."""
 BOTH, WAYS = "", ("up", "down")
-CHANGE, SERVER = "--change", "--server"
+CHANGE = "--change"
 STATE = Option(
     "state", ("state",), "word", "down", "State of the link, down or up; only with --change."
 )

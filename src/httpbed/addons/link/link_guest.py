@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from httpbed.addons.link import guest_job, output
-from httpbed.addons.link import outside as wiring
-from httpbed.addons.link.guest_job import (
+from httpbed.addons.link import link_guest_job, link_output
+from httpbed.addons.link import outside_network as wiring
+from httpbed.addons.link.link_guest_job import (
     LOG,
     PCAP,
     RANDOM_DEVICE,
@@ -27,7 +27,7 @@ from httpbed.addons.link.guest_job import (
     STDOUT,
     HandedCommand,
 )
-from httpbed.addons.link.run import LinkRequest, LinkRun
+from httpbed.addons.link.link_run import LinkRequest, LinkRun
 from httpbed.addons.virtual import (
     boot,
     capability,
@@ -64,6 +64,7 @@ _OF_EXIT: Mapping[str, tuple[type, ...]] = {
 _OF_RUN: Mapping[str, tuple[type, ...]] = {
     "peer": (str,),
     "outside": (str,),
+    "loopback_packets": (int,),
     "real_time": (bool,),
     "result": (dict,),
 }
@@ -77,16 +78,19 @@ _REAL = "or use --clock real"
 Say = Callable[[str], None]
 
 
-def mistakes(argv: Sequence[str], folder: Path, *, outside: bool, metered: bool) -> list[Mistake]:
+def mistakes(argv: Sequence[str], folder: Path, values: Mapping[str, Any]) -> list[Mistake]:
     """Return what a command line in this folder asks for that has no virtual time."""
     wrong = []
     if not argv:
         reason = "is missing: a shell waits for keys, which have no virtual time"
         wrong.append(Mistake("COMMAND", reason, f"name a command, {_REAL}"))
-    if outside:
+    if values["outside"]:
         reason = "no other network has virtual time, so a guest reaches none"
         wrong.append(Mistake("--outside", reason, f"omit it, {_REAL}"))
-    if metered:
+    if values["expose"]:
+        reason = "no server of this machine has virtual time, so a guest reaches none"
+        wrong.append(Mistake("--expose", reason, f"run the server with --server, {_REAL}"))
+    if values["meter"]:
         reason = "shows how fast packets pass on this machine's clock, which a guest has not"
         wrong.append(Mistake("--meter", reason, f"omit it, {_REAL}"))
     if folder == Path("/") or folder.parts[1] in visible_files.OWN:
@@ -114,11 +118,11 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say)
     Raises:
         BedError: The link failed in the guest, or the guest died.
     """
-    output.empty((request.pcap, request.log))
+    link_output.empty((request.pcap, request.log))
     with scratch.temporary("link") as own, ExitStack() as stack:
         environment = randomness.environment(str(HANDED / RANDOM_DEVICE), os.environ)
         work = HandedCommand(replace(request, outside=False, meter=False), folder, environment)
-        given = job.hand_over(own, guest_job.__name__, work, folder, _IMPORTED_LATER)
+        given = job.hand_over(own, link_guest_job.__name__, work, folder, _IMPORTED_LATER)
         shutil.copy(kernel.random_device, given.folder / RANDOM_DEVICE)
         guest = Guest(
             kernel=kernel.path,

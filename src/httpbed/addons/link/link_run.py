@@ -3,7 +3,7 @@ r"""Run a command behind a link; what this machine offers decides about the way 
 The command is in our process group, so keys reach both processes. The command decides about Ctrl-C
 and Ctrl-\: we ignore them and wait for its end. A shell with job control makes itself the
 foreground and cannot return it to a group that its PID namespace does not see, so we take it back.
-A server at the far end has the command's terminal for its output, and no input.
+A server at the far end has the command's terminal for its output, no input, and no keys.
 """
 
 from __future__ import annotations
@@ -13,21 +13,28 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link import change, output, outside, plan
-from httpbed.addons.link.options import COMMAND, FAR, SERVER, DescribedLink
-from httpbed.addons.link.output import ERASE, METER_PERIOD_S, Meter
-from httpbed.addons.link.outside import Names, WayOut
-from httpbed.addons.link.plan import LOG, PCAP, SOCKET, ShellPlan
-from httpbed.base import folders
+from httpbed.addons.link import (
+    exposed_ports,
+    link_change,
+    link_output,
+    link_plan,
+    outside_network,
+)
+from httpbed.addons.link.described_link import COMMAND, DescribedLink
+from httpbed.addons.link.far_end_server import FarEndServer
+from httpbed.addons.link.link_output import ERASE, METER_PERIOD_S, Meter
+from httpbed.addons.link.link_plan import LOG, LOOPBACK, PCAP, SOCKET, ShellPlan
+from httpbed.addons.link.outside_network import Names, WayOut
+from httpbed.addons.link.waiting_sockets import WaitingSocket
+from httpbed.base import folders, untrusted_files
 from httpbed.base.clock import Clock
-from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
-from httpbed.bed.machine import machine_load
+from httpbed.base.errors import BedError, HostError
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import running_network
 from httpbed.bed.network.emulator import LINK_FILES, order
@@ -47,13 +54,9 @@ from httpbed.bed.sandbox.sandbox_spec import (
 from httpbed.bed.sandbox.supervisor import Process, Supervisor, sandbox
 
 MEMORY_BYTES = 64 * 2**20
-SERVER_OPENS_S = 10.0
-"""How long the command waits for its server to open a port."""
-LOOK_S = 0.02
-_WAITING = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
-"""State of a socket that waits for peers, by the kernel's table."""
 _KEYS = (signal.SIGINT, signal.SIGQUIT)
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
+HOSTS = Path("/etc/hosts")
 _CONGESTION_CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 Say = Callable[[str], None]
@@ -69,6 +72,10 @@ class LinkRequest:
     backend: Backend
     server: tuple[str, ...] = ()
     """A program at the far end; none if empty."""
+    names: tuple[str, ...] = ()
+    """Names of the far end, for the command and the server."""
+    exposed: tuple[int, ...] = ()
+    """Ports of this machine's loopback that the command reaches at the far end, and no other."""
     outside: bool | None = None
     """Whether it reaches the outside network; None means if possible."""
     pcap: Path | None = None
@@ -85,7 +92,9 @@ class LinkRun:
     exit: Exit
     peer: str
     outside: str
-    """How the command reached the outside: ``pasta`` or ``none``."""
+    """How the command reached the outside: ``pasta``, ``ports`` (exposed ones) or ``none``."""
+    loopback_packets: int
+    """Packets of the command's own loopback, which never cross the link."""
     real_time: bool
     result: Mapping[str, Any]
     """The emulator's result."""
@@ -96,10 +105,10 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
 
     Raises:
         HostError: This machine lacks something.
-        ConfigError: The server ended before it opened a port.
+        ConfigError: No server listens at an exposed port, or the one at the far end cannot serve.
         BedError: The link failed; the command was killed with it.
     """
-    planned = plan.plan(
+    planned = link_plan.plan(
         request.described,
         request.seed,
         _congestion_control(),
@@ -108,28 +117,34 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
         log=request.log is not None,
         clock=request.clock,
     )
-    if os.environ.get(change.UPLINK):
+    if os.environ.get(link_change.UPLINK):
         say("this link is inside another: only what reaches the outside crosses both")
-    way_out = outside.way_out(wanted=request.outside, say=say)
-    spec = _sandbox_spec(request, way_out, say)
-    output.empty((request.pcap, request.log))
+    exposed = await exposed_ports.opened(request.exposed)
+    way_out = None
+    if not exposed:
+        way_out = outside_network.way_out(wanted=request.outside, say=say)
+    spec = _sandbox_spec(request, planned, way_out, say)
+    link_output.empty((request.pcap, request.log))
     async with AsyncExitStack() as stack:
         supervisor = await stack.enter_async_context(sandbox(spec))
         bed = _Bed(request, planned, supervisor, spec.scratch, say)
-        emulator, far, led = await bed.build(way_out)
-        await change.serve(
+        emulator, far, outside = await bed.build(way_out, exposed)
+        await link_change.serve(
             supervisor.folder / SOCKET,
             request.described.link,
             lambda action: emulator.change(order(action)),
         )
-        server = await bed.serve(far)
+        environment = link_plan.environment(planned, spec.scratch / "trial" / SOCKET)
+        server = None
+        if request.server:
+            server = await FarEndServer.start(supervisor, request.server, environment, far, say)
         await emulator.start_counting()
-        environment = plan.environment(planned, spec.scratch / "trial" / SOCKET)
         ended = await bed.command(environment, emulator)
-        if server and server.exit.done():
-            say(f"the server ended before the command: {server.exit.result()}")
+        if server:
+            await server.end()
+        loopback_packets = await bed.loopback_packets()
         result = await bed.result(emulator)
-        return LinkRun(ended, planned.peer, led, emulator.real_time, result)
+        return LinkRun(ended, planned.peer, outside, loopback_packets, emulator.real_time, result)
 
 
 def _congestion_control() -> str:
@@ -137,25 +152,39 @@ def _congestion_control() -> str:
     return _CONGESTION_CONTROL.read_text().strip()
 
 
-def _sandbox_spec(request: LinkRequest, way_out: WayOut | None, say: Say) -> SandboxSpec:
+def _sandbox_spec(
+    request: LinkRequest, planned: ShellPlan, way_out: WayOut | None, say: Say
+) -> SandboxSpec:
     scratch = folders.cache() / "link"
     scratch.mkdir(parents=True, exist_ok=True)
     written = {PCAP: request.pcap, LOG: request.log}
     return SandboxSpec(
         scratch=scratch,
         trial=None,
-        roots={TOOLS: outside.tools(say)},
+        roots={TOOLS: outside_network.tools(say)},
         shared={f"{LINK_FILES}/{file.sha256}": file.path for file in request.described.files},
         programs={name: executable(name) for name in (LINK, PROBE)},
-        hosts=plan.SYSCTLS,
+        hosts=link_plan.SYSCTLS,
         sysctls=NO_NEIGHBOUR_DISCOVERY,
         tmpfs_bytes=MEMORY_BYTES,
         shell=ShellSpec(
             written={name: path.absolute() for name, path in written.items() if path},
-            resolv_conf=way_out.names.resolv_conf if way_out and way_out.names else None,
-            outside=way_out.programs if way_out else 0,
+            shown=_shown(request, planned, way_out),
+            outside=way_out.programs if way_out else int(bool(request.exposed)),
+            confined=bool(request.exposed),
         ),
     )
+
+
+def _shown(request: LinkRequest, planned: ShellPlan, way_out: WayOut | None) -> dict[str, str]:
+    """Return the files in which the command finds resolvers and names of the far end."""
+    shown = {}
+    if way_out and way_out.names:
+        shown[str(outside_network.RESOLV_CONF)] = way_out.names.resolv_conf
+    if request.names:
+        text = HOSTS.read_text(errors="replace")
+        shown[str(HOSTS)] = link_plan.hosts_file(text, planned.peer, request.names)
+    return shown
 
 
 @dataclass(frozen=True)
@@ -168,34 +197,30 @@ class _Bed:
     scratch: Path
     say: Say
 
-    async def build(self, way_out: WayOut | None) -> tuple[Emulator, Process, str]:
+    async def build(
+        self, way_out: WayOut | None, exposed: Sequence[WaitingSocket]
+    ) -> tuple[Emulator, Process, str]:
         """Make the link, the far end and the way outside; return the three."""
         leading = asyncio.create_task(self._lead_out(way_out))
         far = await self.supervisor.start(self.planned.far)
         emulator = await running_network.build(self.supervisor, self.planned.network.processes)
         await self.tool(self.planned.route)
-        return emulator, far, "pasta" if await leading else "none"
+        outside = "pasta" if await leading else "none"
+        if exposed:
+            await self._expose(exposed)
+            outside = "ports"
+        return emulator, far, outside
 
-    async def serve(self, far: Process) -> Process | None:
-        """Start the user's server beside ``far``, and wait until it opens a port."""
-        if not self.request.server:
-            return None
-        pid = machine_load.outer_pid(self.supervisor.init_pid, far.pid)
-        if pid is None:
-            raise BedError("the far end has ended")
-        before = _waiting_sockets(pid)
-        process = await self.supervisor.start(ProcessSpec(self.request.server, "beside", FAR))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SERVER_OPENS_S):
-                while not process.exit.done():
-                    if _waiting_sockets(pid) - before:
-                        return process
-                    await asyncio.sleep(LOOK_S)
-        if process.exit.done():
-            reason = f"the server ended before it opened a port: {process.exit.result()}"
-            raise ConfigError([Mistake(SERVER, reason, "start one that stays in the foreground")])
-        self.say(f"the server has opened no port for {SERVER_OPENS_S:g} s: the command runs now")
-        return process
+    async def _expose(self, exposed: Sequence[WaitingSocket]) -> None:
+        """Relay ports of this machine; the far end has its addresses now.
+
+        Raises:
+            BedError: The relay could not open them at the far end.
+        """
+        peer = self.planned.peer
+        relay = link_plan.port_relay(executable(PROBE), peer, exposed, self.scratch)
+        if failure := await self._begin_outside(relay):
+            raise BedError(failure)
 
     async def tool(self, spec: ProcessSpec) -> None:
         """Run a program of the network's set-up."""
@@ -219,6 +244,12 @@ class _Bed:
         if not process.exit.done():
             raise self._failure(emulator)
         return process.exit.result()
+
+    async def loopback_packets(self) -> int:
+        """Return the packets of the command's own loopback."""
+        await self.tool(link_plan.loopback_counters())
+        counters = untrusted_files.text(self.supervisor.folder / LOOPBACK)
+        return link_plan.loopback_packets(counters)
 
     async def result(self, emulator: Emulator) -> Mapping[str, Any]:
         """End the link; return its counters."""
@@ -272,7 +303,7 @@ class _Bed:
         if way_out is None:
             return False
         failure, _ = await asyncio.gather(
-            self._begin_outside(plan.pasta(way_out.pasta, self.scratch)),
+            self._begin_outside(link_plan.pasta(way_out.pasta, self.scratch)),
             self._relay_names(way_out.names),
         )
         if failure and self.request.outside:
@@ -284,8 +315,8 @@ class _Bed:
     async def _relay_names(self, names: Names | None) -> None:
         if names is None:
             return
-        await self.tool(plan.name_addresses(names))
-        relay = plan.name_relay(executable(PROBE), names, self.scratch)
+        await self.tool(link_plan.name_addresses(names))
+        relay = link_plan.name_relay(executable(PROBE), names, self.scratch)
         if failure := await self._begin_outside(relay):
             self.say(f"the command resolves no names: {failure}")
 
@@ -296,13 +327,6 @@ class _Bed:
             ended = await self.supervisor.run(spec)
         failure = f"{name} failed ({ended}){last_error_line(self.supervisor, spec)}"
         return None if ended.clean else failure
-
-
-def _waiting_sockets(pid: int) -> set[tuple[str, str]]:
-    """Return protocol and address of what waits for peers in the network of a process."""
-    tables = {name: Path(f"/proc/{pid}/net/{name}").read_text() for name in _WAITING}
-    rows = ((name, line.split()) for name, text in tables.items() for line in text.splitlines()[1:])
-    return {(name, row[1]) for name, row in rows if row[3] == _WAITING[name]}
 
 
 async def _watch(emulator: Emulator) -> None:

@@ -84,19 +84,35 @@ def way_out(*, wanted: bool | None, say: Say) -> WayOut | None:
     ``wanted`` is False for isolation, True to require the outside, None to use it if possible.
 
     Raises:
-        HostError: It is required, and pasta is missing.
+        HostError: It is required, and this machine cannot: the reason and the remedy are doctor's.
     """
     if wanted is False:
         return None
     try:
-        return WayOut(debian.ensure_pasta(say), _names(say))
+        return WayOut(_pasta(say), _names(say))
     except HostError as error:
         if wanted:
-            reason = f"pasta is missing, so the outside cannot be reached: {error.reason}"
-            raise HostError(reason, error.remedy) from None
-        say(f"the command has no outside network, because pasta is missing: {error.reason}")
-        say(f"{error.remedy}, or give --isolated")
+            raise HostError(
+                f"the outside cannot be reached: {error.reason}", error.remedy
+            ) from None
+        say(f"the command has no outside network: {error.reason}")
+        say(f"{error.remedy}; or give --isolated, or --expose PORT for a port of this machine")
         return None
+
+
+def _pasta(say: Say) -> Path:
+    """Return pasta, which works here.
+
+    Raises:
+        HostError: It is missing, or does not work.
+    """
+    try:
+        program = debian.ensure_pasta(say)
+    except HostError as error:
+        raise HostError(f"pasta is missing: {error.reason}", error.remedy) from None
+    if fault := debian.pasta_fault(program):
+        raise HostError(*fault)
+    return program
 
 
 def _names(say: Say) -> Names | None:
