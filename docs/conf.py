@@ -30,8 +30,9 @@ smartquotes = False
 
 html_theme = "furo"
 html_title = f"httpbed {version}"
-html_static_path = ["site.css"]
+html_static_path = ["site.css", "copy_button.js"]
 html_css_files = ["site.css"]
+html_js_files = ["copy_button.js"]
 html_extra_path = ["index.html"]  # leads to the overview
 html_copy_source = False
 html_show_copyright = False

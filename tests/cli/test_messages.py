@@ -9,6 +9,7 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
+from httpbed.programs import catalog
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,50 @@ def test_a_misspelt_word_of_the_command_line_gets_a_suggestion(
     code, _, stderr = httpbed(*words)
     assert code == 2
     assert reason in stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "successor"),
+    [
+        (["run", "x.toml", "--wait", "5 min"], "when the machine is quiet"),
+        (["compare", "--wait=1h"], "when the machine is quiet"),
+        (["link", "--change", "--of", "7"], "experiment file"),
+        (["pages", "mirror", "--files", "3", "http://a.test"], "90 MiB"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else None,
+)
+def test_an_option_of_before_names_its_successor(
+    httpbed: Command, words: list[str], successor: str
+) -> None:
+    """As a verb of before does; other mistakes stand beside it."""
+    code, _, stderr = httpbed(*words)
+    (option,) = [word.partition("=")[0] for word in words if word[:4] in {"--wa", "--of", "--fi"}]
+    said = [line for line in stderr.splitlines() if line.startswith(f"httpbed: {option}: is gone")]
+    assert (code, len(said)) == (2, 1)
+    assert successor in said[0]
+
+
+def test_the_help_of_verbs_below_a_verb_is_whole(httpbed: Command) -> None:
+    """Each first sentence to its end; click would cut it to a line."""
+    for group in ("recipes", "pages", "toolbox", "doctor"):
+        code, out, _ = httpbed(group, "--help")
+        assert code == 0
+        assert "..." not in out.partition("Commands:")[2]
+
+
+def test_a_program_is_shown_with_its_knobs(httpbed: Command) -> None:
+    """With levels and defaults; a misspelt name gets a suggestion."""
+    code, out, _ = httpbed("recipes", "gtlsclient")
+    recipe = catalog.load()["gtlsclient"]
+    assert code == 0
+    assert recipe.knobs
+    for name, knob in recipe.knobs.items():
+        assert f"{name}: {knob.domain()}; default {knob.default}" in out
+    assert httpbed("recipes", "show", "curl", "nginx")[1].count("knobs") == 2
+    code, _, stderr = httpbed("recipes", "crul", "wgte")
+    assert code == 2
+    assert ["crul" in line for line in stderr.splitlines()] == [True, False]
+    assert "curl" in stderr
 
 
 def test_unquoted_versions_are_said_to_need_quotes(httpbed: Command, tmp_path: Path) -> None:

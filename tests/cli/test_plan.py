@@ -137,3 +137,16 @@ absent = ["a program: no package has it"]
     assert "7 cells and 70 runs" in said
     assert "absent: a program: no package has it" in said
     assert "absent" not in CliRunner().invoke(verb.command, [str(file)]).output
+
+
+def test_plan_lists_ten_trials_and_counts_the_others(tmp_path: Path) -> None:
+    """A design may have thousands; --all lists every one."""
+    file = tmp_path / "experiment.toml"
+    file.write_text(stored_campaigns.SMALL)
+    trials = len(stored_campaigns.loaded(stored_campaigns.SMALL).trials)
+    assert trials > verb.FEW
+    short = CliRunner().invoke(verb.command, [str(file)], catch_exceptions=False)
+    assert len(short.stdout.splitlines()) == verb.FEW
+    assert f"and {trials - verb.FEW} more trials" in short.stderr
+    whole = CliRunner().invoke(verb.command, [str(file), "--all"], catch_exceptions=False)
+    assert len(whole.stdout.splitlines()) == trials

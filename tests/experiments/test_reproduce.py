@@ -49,6 +49,20 @@ def test_another_seed_is_the_default(tmp_path: Path) -> None:
     assert changed == [(f"seed = {published}", "seed = 7")]
 
 
+def test_scale_smoke_cannot_judge(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its few trials contradict nothing, and find nothing again."""
+    opposite = [ComparedClaim("A", "reproduced", "contradicted")]
+    monkeypatch.setattr(reproduce, "reproduced", lambda *_: opposite)
+    assert reproduce.main(["--study", "ranjan2019", "--scale", "smoke"]) == 0
+    said = capsys.readouterr().out
+    assert "smoke cannot judge" in said
+    assert "found again" not in said
+    monkeypatch.setattr(reproduce, "compared_values", lambda *_: "values")
+    assert reproduce.main(["--study", "ranjan2019", "--scale", "standard"]) == 1
+
+
 def test_verdicts_are_compared_by_claim() -> None:
     """A claim that was not published has no published verdict."""
     published = [

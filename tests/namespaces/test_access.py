@@ -137,8 +137,8 @@ def test_what_an_address_sends_leaves_by_its_link(
     tmp_path: Path, version: Version, backend: Backend
 ) -> None:
     """Packets leave by the link of their source address, whichever link is preferred."""
-    if backend == "tun" and not backends.TUN.exists():
-        pytest.skip("no /dev/net/tun")
+    if backend == "tun" and (fault := backends.tun_fault(backends.TUN)):
+        pytest.skip(fault[0])
 
     async def bound(bed: Moving) -> None:
         for one in (bed.wifi, bed.cellular):

@@ -36,8 +36,8 @@ DRAWN = ("losses", "copies", "damage")
 
 @pytest.fixture(params=["af_packet", "tun"])
 def backend(request: pytest.FixtureRequest) -> Backend:
-    if request.param == "tun" and not backends.TUN.exists():
-        pytest.skip("no /dev/net/tun")
+    if request.param == "tun" and (fault := backends.tun_fault(backends.TUN)):
+        pytest.skip(fault[0])
     return backends.choose(request.param)
 
 

@@ -67,6 +67,8 @@ class Addon:
     verbs: tuple[Verb, ...] = ()
     provides: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By the name of a seam: objects as ``module:attribute``."""
+    gone_options: Mapping[str, str] = field(default_factory=dict)
+    """Options of earlier versions as ``VERB --OPTION``, and what to do instead."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ from httpbed.trial import plan
 from httpbed.trial.plan import PlanOptions, TrialPlan
 
 Planner = Callable[[Trial], TrialPlan]
+FEW = 10
+"""Trials that are listed by default, of maybe thousands."""
 
 
 @verb("plan")
@@ -36,6 +38,7 @@ Planner = Callable[[Trial], TrialPlan]
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
 @experiment_argument.keep_option
 @experiment_argument.link_backend_option
+@click.option("--all", "show_all", is_flag=True, help=f"List all trials, not the first {FEW}.")
 @click.option("--trial", "wanted", metavar="ID", help="Show only this trial.")
 @experiment_argument.recipes_option
 @options.json_option
@@ -46,6 +49,7 @@ def command(
     commands: bool,
     keep: frozenset[str],
     link_backend: str | None,
+    show_all: bool,
     wanted: str | None,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
@@ -59,12 +63,17 @@ def command(
     planner = _planner(loaded, catalog, link_backend, keep) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
-        raise ConfigError([Mistake("--trial", f"no trial {wanted!r}", "httpbed plan lists them")])
+        raise ConfigError(
+            [Mistake("--trial", f"no trial {wanted!r}", "httpbed plan --all lists them")]
+        )
     if as_json:
         echo(json.dumps([_as_json(trial, planner) for trial in trials], indent=1))
         return
-    for trial in trials:
+    shown = trials if show_all else trials[:FEW]
+    for trial in shown:
         _print(trial, planner)
+    if rest := len(trials) - len(shown):
+        echo(f"... and {rest} more trials; --all lists them", err=True)
     lines = [*_durations(loaded, catalog), *_publication(loaded)]
     if loaded.for_claims:
         every = DesignOptions(scale=design.scale, replicates=design.replicates)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,35 @@ from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.cli import options
 from httpbed.cli.echo import aligned, echo
 from httpbed.cli.experiment_argument import catalog, recipes_option
-from httpbed.cli.options import json_option
-from httpbed.cli.verb import verb_group
+from httpbed.cli.options import json_option, suggestion
+from httpbed.cli.verb import VerbGroup
 from httpbed.experiment import profiles
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.trial import program_roots
 
 
-@verb_group("recipes", invoke_without_command=True)
+class _Programs(VerbGroup):
+    """Takes the name of a program in place of a verb: ``httpbed recipes curl``."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb below this one, or the one that shows the named program."""
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            return "show", self.get_command(ctx, "show"), args
+        return super().resolve_command(ctx, args)
+
+
+@click.group("recipes", cls=_Programs, invoke_without_command=True)
 @recipes_option
 @json_option
 @click.pass_context
 def command(context: click.Context, *, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
     """List the implementations that an experiment can name, or its networks, or check programs.
 
-    Use it to see the names for `implementation = "..."`, and to check your own recipe.
+    Use it to see the names for `implementation = "..."`, and to check your own recipe. `httpbed
+    recipes NAME` shows one program with its knobs.
     """
     if context.invoked_subcommand is None:
         _list(catalog(recipe_folders), as_json=as_json)
@@ -37,13 +50,76 @@ def command(context: click.Context, *, recipe_folders: tuple[Path, ...], as_json
 @command.command("list")
 @recipes_option
 @json_option
-def show(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
+def show_list(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
     """List the implementations that an experiment can name, with their roles and HTTP versions."""
     _list(catalog(recipe_folders), as_json=as_json)
 
 
+@command.command("show")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@recipes_option
+@json_option
+@click.pass_context
+def show(
+    context: click.Context,
+    *,
+    names: tuple[str, ...],
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Show programs with their knobs: what an experiment may vary, and upstream's default.
+
+    `show` may be left out, unless a program is named as a verb of `httpbed recipes` is.
+    """
+    above = context.parent.params if context.parent else {}
+    recipes = catalog((*above.get("recipe_folders", ()), *recipe_folders)).recipes
+    if unknown := [name for name in names if name not in recipes]:
+        raise ConfigError(
+            Mistake(
+                name, "is no program", suggestion(name, recipes) or "httpbed recipes lists them"
+            )
+            for name in unknown
+        )
+    chosen = [recipes[name] for name in dict.fromkeys(names)]
+    if as_json or above.get("as_json"):
+        echo(json.dumps([_as_json(recipe) for recipe in chosen], indent=1))
+        return
+    for recipe in chosen:
+        for line in _described(recipe):
+            echo(line)
+
+
+def _described(recipe: Recipe) -> Iterator[str]:
+    is_here, why = program_roots.state(recipe)
+    yield f"{recipe.name}: {', '.join(recipe.roles)}" + f" ({recipe.homepage})" * bool(
+        recipe.homepage
+    )
+    facts = {
+        "HTTP": ", ".join(recipe.http_versions),
+        "upstream": ", ".join(recipe.upstream_http_versions),
+        "workloads": ", ".join(recipe.workloads),
+        "QUIC control": ", ".join(_quic_controls(recipe)),
+        "from": recipe.install.summary(),
+        "needs": f"version {recipe.version.least}"
+        if recipe.version and recipe.version.least
+        else "",
+        "installed": "yes" if is_here else f"no: {why}",
+        "note": recipe.note,
+    }
+    yield from aligned([[name, value] for name, value in facts.items() if value])
+    yield f"  knobs{'' if recipe.knobs else ': none'}"
+    for name, knob in recipe.knobs.items():
+        yield f"    {name}: {knob.domain()}; default {knob.default}"
+        yield f"      {knob.meaning}" + f" ({knob.source})" * bool(knob.source)
+
+
+def _quic_controls(recipe: Recipe) -> tuple[str, ...]:
+    control = recipe.congestion_control.quic
+    return ((control.fixed,) if control.fixed else control.allowed()) if control else ()
+
+
 def _list(known: Catalog, *, as_json: bool) -> None:
-    recipes = sorted(known.recipes.values(), key=lambda one: one.name)
+    recipes = sorted(known.recipes.values(), key=lambda recipe: recipe.name)
     if as_json:
         echo(json.dumps([_as_json(recipe) for recipe in recipes], indent=1))
         return
@@ -86,15 +162,15 @@ def show_profiles(*, names: tuple[str, ...], as_json: bool) -> None:
     known = profiles.all_profiles()
     chosen = {name: known[name] for name in _existing(names)} or known
     if as_json:
-        values = {name: one.model_dump() for name, one in chosen.items()}
+        values = {name: profile.model_dump() for name, profile in chosen.items()}
         echo(json.dumps({"schema": 1, "profiles": values}, indent=1))
         return
-    for name, one in chosen.items():
-        echo(f"{name}: {one.title}")
-        echo(f"    {_link_words(one.link)}")
-        echo(f"    {one.kind}: {one.source}")
+    for name, profile in chosen.items():
+        echo(f"{name}: {profile.title}")
+        echo(f"    {_link_words(profile.link)}")
+        echo(f"    {profile.kind}: {profile.source}")
         if names:
-            echo(f"    {one.taken}")
+            echo(f"    {profile.taken}")
 
 
 def _existing(names: Iterable[str]) -> list[str]:

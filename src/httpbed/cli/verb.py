@@ -7,6 +7,7 @@ and each mistake becomes one line with its place, the reason and the remedy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,20 @@ from httpbed.base.addon import Verb as RegisteredVerb
 from httpbed.base.addon import addons, load
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.cli.options import CheckedPath, suggestion
+
+GONE_OPTIONS: Mapping[str, str] = {
+    "run --wait": "begin when the machine is quiet; the same command repeats strained attempts",
+}
+"""Options of earlier versions as ``VERB --OPTION``, and what to do instead."""
+
+
+@cache
+def gone_options() -> Mapping[str, str]:
+    """Return the options of earlier versions, those of addons too, and what to do instead."""
+    gone = dict(GONE_OPTIONS)
+    for addon in addons().values():
+        gone |= addon.gone_options
+    return gone
 
 
 class Verb(click.Command):
@@ -49,6 +64,17 @@ class VerbGroup(click.Group):
         added = self._of_addons().get(cmd_name)
         return command_of(added) if added else super().get_command(ctx, cmd_name)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the verbs below this one with their whole first sentence, which click would cut."""
+        below = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        rows = [
+            (name, _first_sentence(command))
+            for name, command in below.items()
+            if command is not None
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def _of_addons(self) -> dict[str, RegisteredVerb]:
         start = f"{self.name} "
         known = [one for addon in addons().values() for one in addon.verbs]
@@ -71,6 +97,10 @@ class VerbGroup(click.Group):
             return super().resolve_command(ctx, args)
         except NoSuchCommand:
             raise ConfigError([no_verb(ctx, args[0], self.list_commands(ctx))]) from None
+
+
+def _first_sentence(command: click.Command) -> str:
+    return " ".join((command.help or "").partition("\n\n")[0].split())
 
 
 def command_of(registered: RegisteredVerb) -> click.Command:
@@ -165,6 +195,9 @@ def _mistake(error: click.UsageError, context: click.Context) -> Mistake:
 
 
 def _no_option(error: NoSuchOption, context: click.Context) -> Mistake:
+    verb = context.command_path.partition(" ")[2]
+    if successor := gone_options().get(f"{verb} {error.option_name}"):
+        return Mistake(error.option_name, f"is gone from {context.command_path}", successor)
     close = suggestion(error.option_name, error.possibilities or ())
     remedy = close or f"{context.command_path} --help lists them"
     return Mistake(error.option_name, f"is no option of {context.command_path}", remedy)

@@ -47,6 +47,11 @@ def test_tun_needs_its_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr(backend, "TUN", tmp_path / "tun")
     with pytest.raises(HostError, match="modprobe tun"):
         backend.choose("tun")
+    (tmp_path / "tun").mkdir()  # as a device that this user may not open: root may open any file
+    with pytest.raises(HostError, match=f"{tmp_path}/tun: ") as closed:
+        backend.choose("tun")
+    assert "chmod 666" in closed.value.remedy
+    (tmp_path / "tun").rmdir()
     (tmp_path / "tun").touch()
     assert backend.choose("tun") == "tun"
 

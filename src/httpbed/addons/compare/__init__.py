@@ -17,4 +17,8 @@ ADDON = Addon(
             "httpbed.addons.compare.compare_verb",
         ),
     ),
+    gone_options={
+        "compare --wait": "begin when the machine is quiet; the same command repeats strained"
+        " attempts"
+    },
 )

@@ -17,4 +17,8 @@ ADDON = Addon(
             "httpbed.addons.link.link_verb",
         ),
     ),
+    gone_options={
+        "link --of": "run httpbed link --change behind the link, or write a schedule into an"
+        " experiment file",
+    },
 )

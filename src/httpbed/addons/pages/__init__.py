@@ -33,6 +33,10 @@ ADDON = Addon(
             "httpbed.addons.pages.har.import_verb",
         ),
     ),
+    gone_options={
+        "pages mirror --files": "leave it out: a recording has at most 90 MiB of bodies",
+        "pages mirror --bytes": "leave it out: a recording has at most 90 MiB of bodies",
+    },
     provides={
         "programs": ("httpbed.addons.pages.programs:PROGRAMS",),
         "exports": ("httpbed.addons.pages.har.import_verb:EXPORT",),

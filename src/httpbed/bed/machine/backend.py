@@ -7,6 +7,7 @@ queueing discipline of the kernel forwards them, and the emulator only observes.
 from __future__ import annotations
 
 import errno
+import os
 import socket
 from pathlib import Path
 from typing import Literal
@@ -29,18 +30,25 @@ def choose(requested: str | None) -> Backend:
         HostError: This machine lacks the backend.
     """
     if requested == "tun" or (requested is None and not _has_packet_sockets()):
-        if TUN.exists():
-            return "tun"
-        raise HostError(
-            f"there is no {TUN}",
-            "load the module (sudo modprobe tun), or give the container access",
-        )
+        if fault := tun_fault(TUN):
+            raise HostError(*fault)
+        return "tun"
     if requested is None:
         return "af_packet"
     if not _has_packet_sockets():
         raise HostError("this kernel has no packet sockets", "use --link-backend tun")
     # doctor.require_qdisc tests for the discipline, which needs a namespace.
     return "tbf" if requested == "tbf" else "netem" if requested == "netem" else "af_packet"
+
+
+def tun_fault(device: Path) -> tuple[str, str] | None:
+    """Return why this user cannot open the TUN device, and the remedy; None if it opens."""
+    try:
+        os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        remedy = f"ask the administrator to run: modprobe tun; chmod 666 {device}"
+        return f"{device}: {error.strerror}", remedy
+    return None
 
 
 def require_ip(version: str) -> None:

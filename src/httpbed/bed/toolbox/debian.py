@@ -11,7 +11,6 @@ Standard library only: set-up uses it before anything is installed.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -25,7 +24,7 @@ from pathlib import Path
 
 from httpbed.base import folders
 from httpbed.base.errors import HostError
-from httpbed.bed.machine.backend import TUN
+from httpbed.bed.machine import backend
 
 VARIABLE = "HTTPBED_INDEX"
 HOOK = (
@@ -235,7 +234,7 @@ def ensure_pasta(say: Callable[[str], None]) -> Path:
     return _unpacked_passt() / _PASTA
 
 
-def pasta_fault(program: Path | None, tun: Path = TUN) -> tuple[str, str] | None:
+def pasta_fault(program: Path | None, tun: Path = backend.TUN) -> tuple[str, str] | None:
     """Return why pasta does not work on this machine, and the remedy; None if it works.
 
     It is started, because one of another distribution may lack its C library, and the device that
@@ -250,12 +249,7 @@ def pasta_fault(program: Path | None, tun: Path = TUN) -> tuple[str, str] | None
         return f"{program}: {error.strerror}", install
     if done.returncode != 0:
         return f"{program}: exit status {done.returncode}", install
-    try:
-        os.close(os.open(tun, os.O_RDWR | os.O_CLOEXEC))
-    except OSError as error:
-        remedy = f"ask the administrator to run: modprobe tun; chmod 666 {tun}"
-        return f"{tun}: {error.strerror}", remedy
-    return None
+    return backend.tun_fault(tun)
 
 
 def _unpacked_passt() -> Path:
