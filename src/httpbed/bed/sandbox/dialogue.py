@@ -97,3 +97,10 @@ def last_error_line(supervisor: Supervisor, spec: ProcessSpec) -> str:
     """Return the last line of a program's stderr for a message; empty if there is none."""
     line = untrusted_files.last_line(supervisor.folder, spec.stderr) if spec.stderr else ""
     return f": {line[:300]}" if line else ""
+
+
+def last_error_lines(supervisor: Supervisor, spec: ProcessSpec) -> str:
+    """Return the last lines of stderr of a program that ended at once; empty if there is none."""
+    lines = untrusted_files.last_lines(supervisor.folder, spec.stderr, 5) if spec.stderr else []
+    text = " / ".join(line.strip() for line in lines if line.strip())
+    return f": {text[:1000]}" if text else ""

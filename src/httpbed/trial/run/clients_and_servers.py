@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from httpbed.base.errors import SubjectError
-from httpbed.bed.sandbox.dialogue import last_error_line, time_bounded
+from httpbed.bed.sandbox.dialogue import last_error_lines, time_bounded
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import START_TIMEOUT_S, Process, Supervisor
 from httpbed.trial.attempt_plan import PlannedClient
@@ -48,7 +48,7 @@ class RunningServers:
         failures = {}
         for name, result in zip(self.starting, done, strict=True):
             if isinstance(result, SubjectError):
-                failures[name] = f"{result}{last_error_line(self.supervisor, self.specs[name])}"
+                failures[name] = f"{result}{last_error_lines(self.supervisor, self.specs[name])}"
             elif isinstance(result, BaseException):
                 raise result
         return failures
