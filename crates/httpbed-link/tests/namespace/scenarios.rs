@@ -1,7 +1,8 @@
 //! Scenarios for the executable.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::Path;
+use std::process::Command;
 
 use link_model::Stream;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::bed::{Emulator, Hosts, temporary};
 use crate::{interfaces, live, nat};
 
-const SCENARIOS: [(&str, fn()); 25] = [
+const SCENARIOS: [(&str, fn()); 27] = [
     ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
     ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
@@ -33,12 +34,16 @@ const SCENARIOS: [(&str, fn()); 25] = [
     ("an_interface_is_up_later_than_the_emulator", interfaces::an_interface_is_up_later_than_the_emulator),
     ("rings_take_as_much_memory_as_the_rate_needs", interfaces::rings_take_as_much_memory_as_the_rate_needs),
     ("a_tun_link_carries_pings", a_tun_link_carries_pings),
+    ("a_tun_device_that_cannot_be_opened_is_named", a_tun_device_that_cannot_be_opened_is_named),
+    ("a_missing_capability_for_tun_is_named", a_missing_capability_for_tun_is_named),
     ("an_observer_sees_what_the_kernel_carries", an_observer_sees_what_the_kernel_carries),
     ("a_missing_capability_is_named", a_missing_capability_is_named),
     ("the_emulator_ends_with_its_stdin", the_emulator_ends_with_its_stdin),
     ("mistakes_have_their_exit_codes", mistakes_have_their_exit_codes),
 ];
 
+/// The device that creates interfaces.
+const TUN: &str = "/dev/net/tun";
 pub const MTU: u32 = 1500;
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
@@ -46,6 +51,18 @@ pub const SERVER: usize = 1;
 /// The names of all scenarios.
 pub fn names() -> impl ExactSizeIterator<Item = &'static str> {
     SCENARIOS.into_iter().map(|(name, _)| name)
+}
+
+/// Why this machine cannot run a scenario, if it cannot: those of TUN links need their device.
+pub fn obstacle(name: &str) -> Option<String> {
+    let needs_tun = matches!(name, "a_tun_link_carries_pings" | "a_missing_capability_for_tun_is_named");
+    if needs_tun { tun_refusal() } else { None }
+}
+
+/// Why the user cannot open the device; an ordinary user often may not.
+fn tun_refusal() -> Option<String> {
+    let opened = OpenOptions::new().read(true).write(true).open(TUN);
+    opened.err().map(|error| format!("{TUN}: {error}"))
 }
 
 /// Runs a scenario; it panics on a failure.
@@ -287,18 +304,9 @@ fn a_corrupted_datagram_reaches_no_program() {
     assert_eq!(forth["packets"]["delivered"], 1);
 }
 
-/// Without `/dev/net/tun` the emulator must report that; with it, it must work.
 fn a_tun_link_carries_pings() {
     const PINGS: usize = 20;
     let (slow, tun) = (json!({"delay_ns": 10_000_000}), json!({"backend": "tun"}));
-    if !Path::new("/dev/net/tun").exists() {
-        let link =
-            json!({"name": "a", "hosts": ["c", "s"], "interfaces": ["x", "y"], "directions": [{}, {}]});
-        let config = json!({"schema": 2, "mtu": 1500, "spin_us": 0, "backend": "tun", "links": [link]});
-        let message = Emulator::with_config(&config.to_string()).event()["message"].to_string();
-        assert!(message.contains("/dev/net/tun: "), "{message}");
-        return;
-    }
     let hosts = Hosts::unconnected();
     let mut emulator = Emulator::with([&slow, &slow], &json!({}), &tun);
     hosts.take_interfaces();
@@ -344,23 +352,35 @@ fn an_observer_sees_what_the_kernel_carries() {
     assert_eq!(result["connections"][0]["client_packets"], 5);
 }
 
+/// The device is hidden, as a machine without one is not at hand.
+fn a_tun_device_that_cannot_be_opened_is_named() {
+    let hidden = Command::new("mount").args(["-t", "tmpfs", "none", "/dev/net"]).status();
+    assert!(!Path::new("/dev/net").exists() || hidden.is_ok_and(|status| status.success()));
+    let message = Emulator::with_config(&linked("tun", "x")).event()["message"].to_string();
+    assert!(message.contains("/dev/net/tun: "), "{message}");
+}
+
+/// The configuration of a link without impairments between this interface and another.
+fn linked(backend: &str, interface: &str) -> String {
+    let link =
+        json!({"name": "a", "hosts": ["c", "s"], "interfaces": [interface, "l0b"], "directions": [{}, {}]});
+    json!({"schema": 2, "mtu": MTU, "spin_us": 0, "backend": backend, "links": [link]}).to_string()
+}
+
 fn a_missing_capability_is_named() {
-    let config = |backend: &str, interface: &str| {
-        let link = json!({"name": "a", "hosts": ["c", "s"], "interfaces": [interface, "l0b"], "directions": [{}, {}]});
-        json!({"schema": 2, "mtu": MTU, "spin_us": 0, "backend": backend, "links": [link]}).to_string()
-    };
-    let refusal = |capability: &str, config: &str| {
-        let mut emulator = Emulator::without(capability, config);
-        let message = emulator.event()["message"].to_string();
-        assert_eq!(emulator.exit_code(), Some(1));
-        message
-    };
-    let message = refusal("net_raw", &config("af_packet", "lo"));
-    assert!(message.contains("interface lo: ") && message.contains("CAP_NET_RAW"), "{message}");
-    if Path::new("/dev/net/tun").exists() {
-        let message = refusal("net_admin", &config("tun", "l0a"));
-        assert!(message.contains("interface l0a: ") && message.contains("CAP_NET_ADMIN"), "{message}");
-    }
+    refuses_without("net_raw", "af_packet", "lo");
+}
+
+fn a_missing_capability_for_tun_is_named() {
+    refuses_without("net_admin", "tun", "l0a");
+}
+
+fn refuses_without(capability: &str, backend: &str, interface: &str) {
+    let mut emulator = Emulator::without(capability, &linked(backend, interface));
+    let message = emulator.event()["message"].to_string();
+    assert_eq!(emulator.exit_code(), Some(1));
+    let named = format!("CAP_{}", capability.to_uppercase());
+    assert!(message.contains(&format!("interface {interface}: ")) && message.contains(&named), "{message}");
 }
 
 fn the_emulator_ends_with_its_stdin() {
