@@ -72,8 +72,9 @@ test-virtual: prepare  ## build the kernel of guests, and run the tests of virtu
 calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine
 	@httpbed calibrate
 
-build: prepare  ## the wheel, with the Rust executables in it, into dist/
-	uv build --quiet --wheel --no-build-isolation --out-dir dist .
+build: prepare  ## the wheel, with the Rust executables and the kernel of guests in it, into dist/
+	PYTHONPATH=src python setup/wheel_kernel.py build/guest-kernel
+	HTTPBED_WHEEL_KERNEL=$(CURDIR)/build/guest-kernel uv build --quiet --wheel --no-build-isolation --out-dir dist .
 
 bench: prepare  ## what a trial costs beside its transfer, and what each verb costs to start
 	python bench/trial.py $(ARGS)

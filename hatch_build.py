@@ -1,5 +1,8 @@
 """Adds the Rust executables and the name of the commit to the wheel, beside the Python command.
 
+``$HTTPBED_WHEEL_KERNEL`` names a folder with the kernel of guests (``setup/wheel_kernel.py``),
+which `make build` adds, too.
+
 Cargo builds them for this machine and links them statically, because they run in root filesystems
 that do not contain this machine's libraries. ``$CARGO`` overrides the cargo on the PATH.
 """
@@ -14,6 +17,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+KERNEL_FOLDER = "HTTPBED_WHEEL_KERNEL"
 EXECUTABLES = ("httpbed-link", "httpbed-probe", "httpbed-sandbox")
 
 
@@ -29,6 +33,11 @@ class CargoHook(BuildHookInterface[Any]):
             file = folder / "commit"
             file.write_text(commit)
             build_data["force_include"][str(file)] = "httpbed/commit"
+        if kernel := os.environ.get(KERNEL_FOLDER):
+            for file in sorted(Path(kernel).iterdir()):
+                build_data["force_include"][str(file)] = (
+                    f"httpbed/addons/virtual/kernel/{file.name}"
+                )
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{_platform()}"
 

@@ -15,7 +15,7 @@ from httpbed.bed.toolbox import root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Root
 
 FILES = Path(guest_kernel.__file__).with_name("linux")
-BUILT = "printf kernel >linux.stripped && printf library >random_device.so"
+BUILT = "printf kernel >linux && printf library >linux.so"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def test_an_interrupted_build_goes_on_where_it_stopped(
     with pytest.raises(HostError, match="no such thing") as failure:
         guest_kernel.ensure(said.append)
     assert "httpbed-linux.log" in failure.value.remedy
-    building(monkeypatch, "mv half linux.stripped; printf library >random_device.so")
+    building(monkeypatch, "mv half linux; printf library >linux.so")
     assert guest_kernel.ensure(said.append).path.read_text() == "half\n"
 
 

@@ -1,8 +1,10 @@
-"""Builds the kernel of guests, and a library for programs in them, when one is first needed.
+"""Finds the kernel of guests, and a library for programs in them; builds both where they lack.
 
 Guests run User Mode Linux, a kernel that is an ordinary program. Debian's own build of it lacks
-virtual time. So this module compiles Debian's ``linux-source``, with the patches and the options in
-``linux/``. Compiler and sources are in a root filesystem of the toolbox. No root rights are needed.
+virtual time. A wheel of ``make build`` has the kernel in the folder ``kernel/``, built on another
+machine. Otherwise this module compiles Debian's ``linux-source``, with the patches and the options
+in ``linux/``. Compiler and sources are in a root filesystem of the toolbox. No root rights are
+needed.
 
 ::
 
@@ -12,7 +14,9 @@ virtual time. So this module compiles Debian's ``linux-source``, with the patche
                      httpbed-linux.log           make's output, of all runs that one build took
     <cache>/build/httpbed-linux-4c1f.../         the sources while they are compiled
 
-An interrupted build goes on where it stopped.
+A kernel of the wheel is copied there, because the folder of Python's packages may forbid programs.
+It has the same name, if it was built from the same patches and options. An interrupted build goes
+on where it stopped.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from httpbed.base import disk, folders
@@ -55,17 +59,22 @@ TOOLS = root_filesystem.Contents(
 PROCESSOR = "x86_64"
 CONTROLS = frozenset(("bbr", "bic", "cubic", "htcp", "reno", "vegas", "westwood"))
 """TCP congestion controls, as in ``linux/guest.config``."""
-MIN_DISK_BYTES = 4_000_000_000
+MIN_DISK_BYTES = 1_500_000_000
 
-PATCHES = ("time-travel.patch", "closed-stub.patch")
+BUILT_FROM = ("time-travel.patch", "closed-stub.patch", "guest.config", "random_device.c", "build")
+"""Files of ``linux/`` that decide what is built."""
 _FILES = Path(__file__).with_name("linux")
+SHIPPED = Path(__file__).with_name("kernel")
+"""The kernel of the wheel, if it has one (``setup/wheel_kernel.py``)."""
+BUILD = "build"
+"""Key of its record: the digest of what it was built from."""
 _STEPS = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|GEN) ", re.MULTILINE)
 _BEGINS = "step: configuring\n"
 """The line of ``linux/build`` from which on a build that goes on repeats its steps."""
 PATCHED = ".patched"
 """Name of the file that ``linux/build`` leaves when the sources are ready."""
-_BUILD_CPU_MIN = 10
-_ALL_STEPS = 1124
+_BUILD_CPU_MIN = 4
+_ALL_STEPS = 1070
 """Steps of make whose names :data:`_STEPS` counts, in a whole build."""
 
 Say = Callable[[str], None]
@@ -115,13 +124,27 @@ def require_congestion(names: Collection[str]) -> None:
 
 
 def find() -> GuestKernel | None:
-    """Return the kernel with these patches and options; None if it is not built."""
+    """Return the kernel with these patches and options; None if it is neither built nor shipped."""
     try:
         record = json.loads(_record().read_text())
     except FileNotFoundError:
-        return None
+        return _of_the_wheel()
     kernel = GuestKernel(path=_target(), **record)
-    return kernel if kernel.path.exists() and kernel.random_device.exists() else None
+    is_whole = kernel.path.exists() and kernel.random_device.exists()
+    return kernel if is_whole else _of_the_wheel()
+
+
+def _of_the_wheel() -> GuestKernel | None:
+    """Copy the wheel's kernel to the cache; None if it has none, or another or a damaged one."""
+    try:
+        record = json.loads((SHIPPED / f"{NAME}.json").read_text())
+    except FileNotFoundError:
+        return None
+    shipped = GuestKernel(path=SHIPPED / NAME, **{k: v for k, v in record.items() if k != BUILD})
+    if record.get(BUILD) != build_digest() or disk.sha256(shipped.path) != shipped.sha256:
+        return None
+    _target().parent.mkdir(parents=True, exist_ok=True)
+    return _keep(shipped)
 
 
 def ensure(say: Say) -> GuestKernel:
@@ -160,7 +183,13 @@ def _build(lock: int, say: Say) -> GuestKernel:
         command = _command(root, folder, jobs)
         if guard.run(command, holding=[lock], environment=_environment(), output=output) != 0:
             raise _failure(log)
-    kernel = _keep(folder, root)
+    built = GuestKernel(
+        path=folder / "linux",
+        version=root.versions[SOURCE],
+        source_sha256=root.digests.get(SOURCE, ""),
+        sha256=disk.sha256(folder / "linux"),
+    )
+    kernel = _keep(built)
     shutil.rmtree(folder)
     return kernel
 
@@ -178,27 +207,22 @@ def _environment() -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
 
 
-def _keep(built: Path, root: Root) -> GuestKernel:
-    """Move what was built to its place, with its record, which is written last."""
-    target = _target()
-    kernel = GuestKernel(
-        path=target,
-        version=root.versions[SOURCE],
-        source_sha256=root.digests.get(SOURCE, ""),
-        sha256=disk.sha256(built / "linux.stripped"),
-    )
-    _move(built / "random_device.so", kernel.random_device)
-    _move(built / "linux.stripped", target)
+def _keep(made: GuestKernel) -> GuestKernel:
+    """Copy a kernel and its library to the cache, with its record, which is written last."""
+    kept = replace(made, path=_target())
+    _copy(made.random_device, kept.random_device)
+    _copy(made.path, kept.path)
     disk.write_record(
-        _record(), {name: one for name, one in asdict(kernel).items() if name != "path"}
+        _record(), {name: one for name, one in asdict(kept).items() if name != "path"}
     )
-    return kernel
+    return kept
 
 
-def _move(built: Path, target: Path) -> None:
-    """Move a file to another file system; under its new name it is always whole."""
-    fresh = target.with_name(f".{target.name}")
-    shutil.copy2(built, fresh)
+def _copy(made: Path, target: Path) -> None:
+    """Copy an executable to another file system; under its new name it is always whole."""
+    fresh = target.with_name(f".{target.name}-{os.getpid()}")
+    shutil.copyfile(made, fresh)
+    fresh.chmod(0o755)
     fresh.rename(target)
 
 
@@ -265,7 +289,7 @@ def _locked(say: Say) -> AbstractContextManager[int]:
 
 
 def _target() -> Path:
-    return folders.cache() / "programs" / f"{NAME}-{_digest()}"
+    return folders.cache() / "programs" / f"{NAME}-{build_digest()}"
 
 
 def _record() -> Path:
@@ -273,9 +297,9 @@ def _record() -> Path:
 
 
 @functools.cache
-def _digest() -> str:
+def build_digest() -> str:
     """Return a digest of all files of the build, and of its tools."""
     digest = hashlib.sha256(TOOLS.name.encode())
-    for name in (*PATCHES, "guest.config", "random_device.c", "build"):
+    for name in BUILT_FROM:
         digest.update((_FILES / name).read_bytes())
     return digest.hexdigest()[:12]
