@@ -62,6 +62,13 @@ def test_slots_share_the_cpus_of_their_machine(monkeypatch: pytest.MonkeyPatch) 
     assert block_process.parallel(Parallelism(5), 3) == Parallelism(5)
 
 
+def test_guests_run_one_on_each_cpu_of_a_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "cpus", lambda: 6)
+    jobs = settings.adapted_parallelism()
+    numbers = {slots: block_process.parallel(jobs, slots, "virtual") for slots in (1, 3, 8)}
+    assert numbers == {1: Parallelism(6), 3: Parallelism(2), 8: Parallelism(1)}
+
+
 def test_an_attempt_that_is_too_large_is_announced_without_an_archive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

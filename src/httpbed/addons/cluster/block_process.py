@@ -25,9 +25,11 @@ from typing import Any
 
 from httpbed.addons.cluster import attempt_archive
 from httpbed.addons.cluster.messages import BlockEnd, BlockRequest, PackedAttempt
+from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, HostError, Mistake
 from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
+from httpbed.campaign import settings as run_settings
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import Work
@@ -72,7 +74,7 @@ def run(request: BlockRequest, folder: Path, slots: int) -> BlockEnd:
     except (ConfigError, HostError) as error:
         return BlockEnd(kind="refused", reason=_reason(error))
     try:
-        jobs = parallel(request.settings.jobs, slots)
+        jobs = parallel(request.settings.jobs, slots, request.options.clock)
         campaign = _executed(ready, work, folder / "campaign", jobs)
         attempts = packed(campaign.directory.resolve(), folder)
     except (ConfigError, HostError, OSError) as error:
@@ -147,9 +149,16 @@ def require_disk(folder: Path) -> None:
         raise HostError(reason, f"free some, {needed} are needed; or set HTTPBED_CACHE")
 
 
-def parallel(jobs: Parallelism, slots: int) -> Parallelism:
-    """Return how many trials run at a time: an adapted number is of a slot's share of the CPUs."""
-    return adapted_parallelism(processes=slots) if jobs.adapts else jobs
+def parallel(jobs: Parallelism, slots: int, clock: Clock | None = None) -> Parallelism:
+    """Return how many trials run at a time: an adapted number is of a slot's share of the CPUs.
+
+    In virtual time that is a guest on each of these CPUs.
+    """
+    if not jobs.adapts:
+        return jobs
+    if clock == "virtual":
+        return Parallelism(max(1, run_settings.cpus() // slots))
+    return adapted_parallelism(processes=slots)
 
 
 def _executed(ready: Prepared, work: list[Work], directory: Path, jobs: Parallelism) -> Campaign:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.addons.cluster.certificates import ENCRYPTED, Scheduler, default_folder, require
-from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError
 from httpbed.campaign.addition import CampaignAddition, Executor, Option, Tell
 from httpbed.campaign.preparation import LoadedExperiment
@@ -71,12 +70,12 @@ without_tls_option = click.option(
 
 
 def require_cluster(
-    clock: Clock, address: str | None, certificates: Path | None, without_tls: bool
+    address: str | None, certificates: Path | None, without_tls: bool
 ) -> Scheduler | None:
     """Return the scheduler that runs an experiment; None if this machine runs it.
 
     Raises:
-        ConfigError: The clock is virtual, which clusters do not support; or the address needs TLS.
+        ConfigError: The address needs TLS.
         HostError: Dask, an extra, is not installed, or the certificates are not valid.
     """
     if address is None:
@@ -84,9 +83,6 @@ def require_cluster(
             place = "--certificates" if certificates else "--without-tls"
             raise ConfigError([Mistake(place, "is for clusters", "give --cluster, too")])
         return None
-    if clock == "virtual":
-        remedy = "run without --cluster, or with --clock real"
-        raise ConfigError([Mistake("--cluster", "has no virtual time yet", remedy)])
     require_dask()
     return scheduler(address, certificates, without_tls)
 
@@ -141,10 +137,10 @@ class ClusterAddition(CampaignAddition):
         )
 
     def refuse(self, loaded: LoadedExperiment, settings: RunSettings) -> None:
-        """Refuse virtual time, an address without TLS, and certificates that are not valid."""
+        """Refuse an address without TLS, and certificates that are not valid."""
+        del loaded
         added = settings.added
         require_cluster(
-            loaded.experiment.clock,
             added.get("cluster"),
             added.get("certificates"),
             added.get("without_tls", False),
@@ -193,8 +189,8 @@ def finish(run: OpenRun, loaded: LoadedExperiment, settings: RunSettings, tell: 
         block=0,
         text=run.content.experiment_text,
         folder=str(loaded.folder.absolute()),
-        # A cluster has no other clock than the real one; here it is decided when treatments stop.
-        options=replace(loaded.options, until=None, clock="real"),
+        # Here it is decided when treatments stop. The clock may be that of a command line.
+        options=replace(loaded.options, until=None, clock=loaded.experiment.clock),
         settings=block_process.for_workers(settings),
         manifest={name: manifest[name] for name in COMPARED if name in manifest},
     )
