@@ -66,7 +66,7 @@ def run(
         tell: Callable[[AttemptProgress], None],
         admission: Admission,
         **__: object,
-    ) -> None:
+    ) -> list[Work]:
         said.append(f"admission {id(admission)}")
         for trial, number in work:
             if len(ran) >= most:
@@ -77,6 +77,7 @@ def run(
             record = stored_campaigns.record(trial, number, kind, seconds(trial))
             stored_campaigns.keep(campaign, record)
             tell(AttemptProgress(record.attempt, retried=False))
+        return []
 
     monkeypatch.setattr(executor, "execute", execute)
     until = loaded.stopping.until if loaded.stopping else None

@@ -81,6 +81,8 @@ class AttemptProgress:
     attempt: Attempt
     retried: bool
     """Whether another attempt at the same trial follows."""
+    later: bool = False
+    """Whether it follows at the end of the run, and not at once."""
 
 
 @dataclass(frozen=True)
@@ -152,10 +154,15 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     tell: Callable[[AttemptProgress], None],
     say: Callable[[str], None],
     retries: int = MAX_RETRIES,
-) -> None:
+    again_later: bool = False,
+) -> list[Work]:
     """Run the trials of ``work``, as many at a time as are admitted, and commit every attempt.
 
     After the user's first interrupt no attempt begins; those under way are finished.
+
+    Returns:
+        The trials that a busy machine left without a valid attempt. With ``again_later``, the
+        caller runs them again, and ``tell`` is told so.
 
     Raises:
         HostError: This machine cannot run trials.
@@ -166,7 +173,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
         admission.close()
         say(finishing(admission.under_way))
 
-    interruption = Interruption(finish_those_under_way)
+    interruption, left = Interruption(finish_those_under_way), list[Work]()
 
     async def finish(task: Work) -> None:
         trial, first = task
@@ -178,13 +185,16 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
 
         if not interruption.requested:
             numbers = range(first, first + retries + 1)
-            await _finish(numbers, commit, tell)
+            last = await _finish(numbers, commit, tell, again_later=again_later)
+            if last and verdict.is_strained(last):
+                left.append((trial, last.number + 1))
 
     with interruption.handled():
         jobs = admission.parallelism
         await side_by_side(work, finish, jobs=jobs.most + jobs.adapts * LOOKAHEAD)
     if interruption.requested:
         raise KeyboardInterrupt
+    return left
 
 
 def finishing(under_way: int) -> str:
@@ -221,19 +231,24 @@ async def _finish(
     numbers: range,
     commit: Callable[[int], Awaitable[Attempt | None]],
     tell: Callable[[AttemptProgress], None],
-) -> None:
-    pause_s = PAUSE_S
+    *,
+    again_later: bool,
+) -> Attempt | None:
+    """Make attempts until none follows at once; return the last one, None if there is none."""
+    pause_s, attempt = PAUSE_S, None
     for number in numbers:
         attempt = await commit(number)
         if attempt is None:
-            return
+            return None
         retry = may_end_otherwise(attempt) and number < numbers[-1]
-        tell(AttemptProgress(attempt, retry))
+        later = again_later and not retry and verdict.is_strained(attempt)
+        tell(AttemptProgress(attempt, retry or later, later=later))
         if not retry:
-            return
+            return attempt
         if verdict.is_strained(attempt):
             await asyncio.sleep(pause_s)
         pause_s *= 2
+    return attempt
 
 
 def may_end_otherwise(attempt: Attempt) -> bool:

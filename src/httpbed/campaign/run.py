@@ -22,12 +22,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.campaign import campaign_setup, executor, manifest
+from httpbed.campaign import campaign_setup, executor, manifest, second_series
 from httpbed.campaign.addition import Say, Tell
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import MAX_RETRIES, Work
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import Parallelism, RunSettings
+from httpbed.campaign.second_series import Execute
+from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.experiment.design import Growth
 from httpbed.experiment.experiment import Replicates
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
@@ -141,6 +142,9 @@ class OpenRun:
         With a range of replicates, trials run block by block, and only those of treatments that
         need a further block.
 
+        A trial that a busy machine left without a valid attempt runs again at the end
+        (:mod:`~httpbed.campaign.second_series`), unless there are no retries.
+
         Raises:
             HostError: This machine cannot run trials.
             KeyboardInterrupt: The user interrupted the run.
@@ -149,30 +153,35 @@ class OpenRun:
             executor.execute,
             self.campaign,
             self.setup,
-            admission=self._admission(),
             say=self.say,
+            tell=tell,
             retries=retries,
         )
+        first = partial(execute, admission=self._admission(self.jobs), again_later=retries > 0)
         if self.stopping is None:
-            asyncio.run(execute(self.pending, tell=tell))
+            left = asyncio.run(first(self.pending))
         else:
-            self._finish_until(self.stopping, execute, tell)
+            left = self._finish_until(self.stopping, first)
+        if retries:
+            alone = partial(execute, admission=self._admission(ONE))
+            second_series.run(left, alone, self.say)
+        if self.stopping:
             self._forget_what_is_not_needed(self.stopping)
 
-    def _finish_until(
-        self, stopping_rule: Stopping, execute: Callable[..., Coroutine[Any, Any, None]], tell: Tell
-    ) -> None:
+    def _finish_until(self, stopping_rule: Stopping, execute: Execute) -> list[Work]:
         """Run the trials block by block, without those of settled treatments.
 
         A trial whose attempts are invalid runs again, because the campaign keeps it.
         """
+        left = list[Work]()
         for block in self.blocks():
             stopping_rule.look()
             if work := [one for one in block if one[1] > 1 or stopping_rule.needs(one[0])]:
-                asyncio.run(execute(work, tell=tell))
+                left += asyncio.run(execute(work))
+        return left
 
-    def _admission(self) -> Admission:
-        admission = Admission(self.jobs)
+    def _admission(self, jobs: Parallelism) -> Admission:
+        admission = Admission(jobs)
         admission.learn_demands(self.earlier)
         return admission
 

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from httpbed.base import units
 from httpbed.campaign.executor import AttemptProgress, Pace, RunProgress
 from httpbed.cli.echo import echo
+from httpbed.cli.invalid_attempts import InvalidAttempts
 from httpbed.experiment.trial import Outcome
 from httpbed.report.terminal import Console
 
@@ -109,6 +110,7 @@ class Reporter(LiveBar):
         super().__init__(*columns, description="trials", total=total, left="")
         self._has_status = False
         self._endings = set[tuple[str, str]]()
+        self._invalid = InvalidAttempts(per_block)
         self._expected = expected | {"completed"}  # outcomes without a line of their own
         self._printed = time.monotonic()
         self._pace = Pace(total, per_block, self._printed)
@@ -116,11 +118,10 @@ class Reporter(LiveBar):
     def report(self, progress: AttemptProgress) -> None:
         """Print the end of one attempt, and how far the campaign is."""
         attempt = progress.attempt
-        if attempt.outcome.kind == "invalid":
-            consequence = _consequence(progress)
-            event = f"invalid attempt {attempt.number} of {attempt.id}: {attempt.outcome.reason}"
-            self._print_line(f"{event}; {consequence}")
-        elif attempt.outcome.kind not in self._expected and self._is_new(attempt.outcome):
+        for line in self._invalid.note(progress):
+            self._print_line(line)
+        is_told = attempt.outcome.kind in self._expected | {"invalid"}
+        if not is_told and self._is_new(attempt.outcome):
             self._print_line(
                 f"{attempt.outcome.kind}: {_name(attempt.trial.levels)}: {attempt.outcome.reason}"
             )
@@ -142,6 +143,16 @@ class Reporter(LiveBar):
         is_new = key not in self._endings
         self._endings.add(key)
         return is_new
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for line in self._invalid.rest():
+            self._print_line(line)
+        super().__exit__(kind, error, trace)
 
     def show_status(self, status: Mapping[str, Any], lines: RenderableType) -> None:
         """Show how much time a status says is left, and its lines below the bar."""
@@ -171,12 +182,6 @@ def _line(how_far: RunProgress) -> str:
 
 def _left(seconds: float | None) -> str:
     return "" if seconds is None else f"about {units.format_long_duration(seconds)} left"
-
-
-def _consequence(progress: AttemptProgress) -> str:
-    if not progress.retried:
-        return "giving up; the same command tries again"
-    return "repeating"
 
 
 def _name(levels: dict[str, str]) -> str:

@@ -25,7 +25,7 @@ from httpbed.report.phrasing import (
     percent,
     title,
 )
-from httpbed.results import attempts, estimate, selection
+from httpbed.results import attempts, estimate, evidence, selection
 from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, MIN_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
@@ -137,7 +137,7 @@ def _why(row: Row) -> tuple[str, str]:
     )
 
 
-def _progress(findings: Findings) -> Iterator[str]:
+def _progress(findings: Findings, results: Results) -> Iterator[str]:
     tally = findings.tally
     started = sum(tally.outcomes.values())
     if started < tally.planned:
@@ -149,18 +149,23 @@ def _progress(findings: Findings) -> Iterator[str]:
         ranks = "; until then they rank as worst" if METRICS[findings.metric].side else ""
         yield (
             f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, because the bed"
-            f" failed each time: {_reason([tally], 'invalid')}; {_again(findings.clock)}{ranks};"
-            " the validity section of the report lists every attempt"
+            f" failed each time: {_reason([tally], 'invalid')}; {_again(findings.clock, results)}"
+            f"{ranks}; the validity section of the report lists every attempt"
         )
 
 
-def _again(clock: Clock) -> str:
-    """Write what another attempt may change."""
+def _again(clock: Clock, results: Results) -> str:
+    """Write what helps, and what another attempt may change."""
     if clock == "virtual":
         return (
             "the same command repeats only attempts whose guest died; others would end the same way"
         )
-    return "the same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
+    again = "the same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
+    if evidence.lack_for_strain(results):
+        return (
+            f"--clock virtual, in another folder (-o), does not depend on other programs; {again}"
+        )
+    return again
 
 
 def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
@@ -354,7 +359,7 @@ OWN = (
     NoteMaker("unread", 5, lambda source: _unread(source.results)),
     NoteMaker("damaged", 10, lambda source: _damaged(source.results)),
     NoteMaker("selected", 15, lambda source: _selected(source.findings)),
-    NoteMaker("progress", 20, lambda source: _progress(source.findings)),
+    NoteMaker("progress", 20, lambda source: _progress(source.findings, source.results)),
     NoteMaker("endings", 30, lambda source: _endings(source.findings, source.document)),
     NoteMaker("gaps", 40, lambda source: _gaps(source.findings, source.document)),
     NoteMaker("pauses", 50, lambda source: _pauses(source.results)),

@@ -103,6 +103,23 @@ def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
     return tuple(sorted(found, key=lambda one: (one.block, one.trial, one.attempt)))
 
 
+def lack_for_strain(results: Results) -> bool:
+    """Whether a busy machine is among the reasons why trials lack a valid attempt."""
+    lacking = {
+        (row["trial"], row["attempt"])
+        for row in results.last_attempts
+        if row["outcome"] == "invalid"
+    }
+    broken = results.checks.filter(pc.equal(results.checks["passed"], False))
+    columns = zip(
+        *(broken[name].to_pylist() for name in ("trial", "attempt", "check")), strict=True
+    )
+    return any(
+        (trial, attempt) in lacking and (known := CHECK_BY_ID.get(check)) and known.by_strain
+        for trial, attempt, check in columns
+    )
+
+
 def _summary(rows: pa.Table) -> CheckSummary:
     limits = rows["limit"].unique()
     failed = rows.filter(pc.equal(rows["passed"], False))

@@ -23,6 +23,15 @@ _PSI = Path("/proc/pressure/cpu")
 _STAT = Path("/proc/stat")
 _IDLE_COLUMN = 4
 _STEAL_COLUMN = 8
+_TAKEN_COLUMNS = (1, 3, 6, 7, _STEAL_COLUMN)
+"""user, system, irq, softirq and steal: without idle time, and without niced programs, which give
+way."""
+BUSY_SHARE = 0.5
+"""Of the CPUs: if other programs take as much, the machine is busy. The admission of attempts never
+counts on less than the other half (``campaign/admission.py``, MIN_SHARE)."""
+LOOK_S = 2.0
+"""Time over which :func:`taken_share` looks: longer than the start of a program, whose burst is
+over before a trial begins."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,24 @@ def idle_s() -> float:
     """Return for how long the CPUs that this process may use have been idle since boot, added."""
     usable_cpus = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     return sum(_seconds(line, _IDLE_COLUMN) for line in _stat_lines() if line[0] in usable_cpus)
+
+
+def taken_share(over_s: float = LOOK_S) -> float:
+    """Return the share of this process's CPUs that programs take meanwhile, niced ones left out.
+
+    Sleeps for ``over_s`` seconds.
+    """
+    before, at_s = _taken_s(), time.monotonic()
+    time.sleep(over_s)
+    cpus = len(os.sched_getaffinity(0))
+    share = (_taken_s() - before) / (cpus * (time.monotonic() - at_s))
+    return min(max(share, 0.0), 1.0)
+
+
+def _taken_s() -> float:
+    usable_cpus = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    lines = [line for line in _stat_lines() if line[0] in usable_cpus]
+    return sum(_seconds(line, column) for line in lines for column in _TAKEN_COLUMNS)
 
 
 def _stat_lines() -> list[list[str]]:
