@@ -76,6 +76,7 @@ def manifest(
         "seed": loaded.experiment.seed,
         "link": _link(setup),
         "clock": loaded.experiment.clock,
+        **({"clock_reason": settings.clock_reason} if settings.clock_reason else {}),
         "kept": sorted(setup.options.keep),
         "host": facts.gather().as_json(),
         "programs": programs,

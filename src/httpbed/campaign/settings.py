@@ -85,6 +85,8 @@ class RunSettings:
     """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
     jobs: Parallelism = ONE
     """Trials side by side."""
+    clock_reason: str = ""
+    """Why httpbed chose the clock of the trials; empty if the user did."""
     packet_log: bool = False
     """Whether trials keep the emulator's packet log."""
     sources: Mapping[str, Any] = field(default_factory=dict)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
+from typing import get_args
 
 import click
 
+from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.campaign import preparation
-from httpbed.cli import run
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import DesignOptions
+from httpbed.cli import clock_choice, experiment_argument, run
+from httpbed.cli.clock_choice import ClockWord
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.programs import catalog as catalogs
@@ -25,9 +30,16 @@ from httpbed.programs import catalog as catalogs
     metavar="DIR",
     help="The campaign's folder.",
 )
+@experiment_argument.choosing_clock_option(
+    get_args(ClockWord),
+    "The clock of the trials; default: auto, which is virtual if the machine is busy when the"
+    " campaign begins.",
+)
 @json_option
 @click.pass_context
-def command(context: click.Context, *, output: Path, as_json: bool) -> None:
+def command(
+    context: click.Context, *, output: Path, clock: ClockWord | None, as_json: bool
+) -> None:
     """Compare HTTP versions and congestion controls in a minute.
 
     Use it to see what httpbed does, and whether it works on this machine: 300 kB by curl over
@@ -36,6 +48,10 @@ def command(context: click.Context, *, output: Path, as_json: bool) -> None:
     """
     text = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
     catalog = catalogs.load()
-    loaded = preparation.load(text, catalog)
     chosen = run.settings(backend.choose(None))
+
+    def load(clock: Clock | None) -> LoadedExperiment:
+        return preparation.load(text, catalog, options=DesignOptions(clock=clock))
+
+    loaded, chosen = clock_choice.loaded_by(clock, load, catalog, output, chosen)
     context.exit(run.carry_out(loaded, catalog, output, chosen, as_json=as_json))

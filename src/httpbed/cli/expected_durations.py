@@ -58,18 +58,29 @@ def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatme
 
 def real(found: Iterable[ExpectedTreatment]) -> str:
     """Write the duration of all trials in real time."""
-    return about(sum(one.blocks * one.real_s for one in found))
+    return about(real_s(found))
+
+
+def real_s(found: Iterable[ExpectedTreatment]) -> float:
+    """Return the seconds of all trials in real time, one after another."""
+    return sum(one.blocks * one.real_s for one in found)
+
+
+def cpu_s(clock: TrialClock, found: Iterable[ExpectedTreatment]) -> float:
+    """Return the CPU seconds of all trials by another clock."""
+    return sum(one.blocks * _trial_cpu_s(clock, one) for one in found)
+
+
+def _trial_cpu_s(clock: TrialClock, one: ExpectedTreatment) -> float:
+    return clock.cpu_s(one.first.scenario(), one.share, in_browser=one.in_browser)
 
 
 def by(clock: TrialClock, found: list[ExpectedTreatment]) -> Iterator[str]:
     """Write the duration by another clock, and where that is slower than real time."""
-    took = [
-        (one, clock.cpu_s(one.first.scenario(), one.share, in_browser=one.in_browser))
-        for one in found
-    ]
-    cpu_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), settings.cpus()
-    side_by_side = f", {about(cpu_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
-    yield f"in {clock.name} time (--clock {clock.name}): {about(cpu_s)} of one CPU{side_by_side}"
+    took = [(one, _trial_cpu_s(clock, one)) for one in found]
+    whole_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), settings.cpus()
+    side_by_side = f", {about(whole_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
+    yield f"in {clock.name} time (--clock {clock.name}): {about(whole_s)} of one CPU{side_by_side}"
     slower = [
         (one, trial_s)
         for one, trial_s in took

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -158,26 +158,42 @@ until_option = click.option(
 )
 
 
-clock_option = click.option(
-    "--clock",
-    type=OneOf(get_args(Clock)),
-    help="The clock of the trials; default: that of the experiment or campaign, if there is one,"
-    " else real. In virtual time, each trial runs in a guest in which computing takes no time: it"
-    " gives the same numbers again, however busy the machine. The first such run builds the guest's"
-    " kernel (10 min of one CPU).",
+_CLOCK_HELP = (
+    "In virtual time, each trial runs in a guest in which computing takes no time: it gives the"
+    " same numbers again, however busy the machine."
 )
 
 
-def design_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that choose trials of a design; the verb gets them as ``design``."""
+def choosing_clock_option(words: Iterable[str], text: str) -> Callable[[Verb], Verb]:
+    """Declare the option with these words and its help."""
+    return click.option("--clock", type=OneOf(tuple(words)), help=f"{text} {_CLOCK_HELP}")
 
-    @functools.wraps(function)
-    def gathered(*arguments: Any, **values: Any) -> Any:
-        chosen = {one.name: values.pop(one.name) for one in fields(DesignOptions)}
-        return function(*arguments, design=DesignOptions(**chosen), **values)
 
-    options = (scale_option, for_claims_option, replicates_option, until_option, clock_option)
-    return functools.reduce(lambda verb, option: option(verb), reversed(options), gathered)
+clock_option = choosing_clock_option(
+    get_args(Clock),
+    "The clock of the trials; default: that of the experiment or campaign, if there is one, else"
+    " real.",
+)
+
+
+def design_options(*, of_clock: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options that choose trials of a design; the verb gets them as ``design``.
+
+    Without ``of_clock`` the verb has an option of its own for the clock.
+    """
+    options = [scale_option, for_claims_option, replicates_option, until_option]
+    options += [clock_option] * of_clock
+    names = {one.name for one in fields(DesignOptions)} - ({"clock"} if not of_clock else set())
+
+    def added(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def gathered(*arguments: Any, **values: Any) -> Any:
+            chosen = {name: values.pop(name) for name in names}
+            return function(*arguments, design=DesignOptions(**chosen), **values)
+
+        return functools.reduce(lambda verb, option: option(verb), reversed(options), gathered)
+
+    return added
 
 
 def _kept(

@@ -34,7 +34,7 @@ FEW = 10
 
 @verb("plan")
 @experiment_argument.file_argument
-@experiment_argument.design_options
+@experiment_argument.design_options()
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
 @experiment_argument.keep_option
 @experiment_argument.link_backend_option

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, executor
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
-from httpbed.cli import experiment_argument, output_file
+from httpbed.cli import clock_choice, experiment_argument, output_file
+from httpbed.cli.clock_choice import AUTO, ClockWord
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.options import json_option
@@ -40,7 +43,12 @@ def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @verb("run")
 @experiment_argument.file_argument
-@experiment_argument.design_options
+@experiment_argument.design_options(of_clock=False)
+@experiment_argument.choosing_clock_option(
+    get_args(ClockWord),
+    "The clock of the trials; default: the experiment's own, else auto for page loads, else real."
+    " auto is virtual if the machine is busy when the campaign begins.",
+)
 @click.option(
     "-o",
     "--output",
@@ -66,6 +74,7 @@ def command(
     *,
     file: Path,
     design: DesignOptions,
+    clock: ClockWord | None,
     output: Path | None,
     jobs: Parallelism,
     keep: frozenset[str],
@@ -83,11 +92,24 @@ def command(
     figure or report section is taken over. A file that would run its treatments differently is
     rejected, with each key that differs.
     """
-    loaded, catalog = experiment_argument.load(file, recipe_folders, design)
+
+    def load(clock: Clock | None) -> tuple[LoadedExperiment, Catalog]:
+        return experiment_argument.load(file, recipe_folders, replace(design, clock=clock))
+
+    loaded, catalog = load(clock_choice.typed(clock))
     words = [loaded.experiment.name, design.scale, "for-claims" if design.for_claims else None]
     directory = output or Path("-".join(filter(None, words)))
     chosen = settings(backend.choose(link_backend), jobs=jobs, keep=keep, added=added)
+    if clock == AUTO or (clock is None and _is_left_to_httpbed(loaded)):
+        loaded, chosen = clock_choice.by_rule(
+            lambda clock: load(clock)[0], catalog, directory, chosen, is_asked=clock == AUTO
+        )
     context.exit(carry_out(loaded, catalog, directory, chosen, as_json=as_json))
+
+
+def _is_left_to_httpbed(loaded: LoadedExperiment) -> bool:
+    """Whether an experiment does not name its clock, and a busy machine would disturb it most."""
+    return "clock" not in loaded.document and bool(loaded.browsers())
 
 
 def settings(chosen: Backend, **more: Any) -> RunSettings:

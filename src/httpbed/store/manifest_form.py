@@ -129,6 +129,7 @@ class _Source(_Campaign):
 class _Manifest(_Campaign):
     link: _Link = _Link(backend="")
     clock: Clock = "real"
+    clock_reason: str = ""
     kept: list[Annotated[str, AfterValidator(_is_kind)]] = []
     programs: list[_Program] = []
     recipes: Texts = {}

@@ -25,7 +25,7 @@ listed packages, it listed the libraries of the latter, too."""
 ITSELF = "itself"
 
 Texts = dict[str, str]
-OF_THE_FIRST_RUN = ("started", "httpbed", "commit", "host", "link", "clock")
+OF_THE_FIRST_RUN = ("started", "httpbed", "commit", "host", "link", "clock", "clock_reason")
 """What a manifest says of the campaign's first run, also after it grew."""
 KEPT = "what --keep asks of programs"
 

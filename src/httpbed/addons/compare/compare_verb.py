@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -13,11 +15,17 @@ from httpbed.addons.compare.options import OPTIONS, CommandLine
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
-from httpbed.campaign.settings import Parallelism
-from httpbed.cli import experiment_argument, options, run
-from httpbed.cli.echo import echo
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import Parallelism, RunSettings
+from httpbed.cli import clock_choice, experiment_argument, options, run
+from httpbed.cli.clock_choice import ClockWord
+from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.verb import verb
+from httpbed.programs.catalog import Catalog
+
+BOTH = "both"
+"""A word of ``--clock``."""
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,7 +62,11 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     help="The campaign's folder; default: compare- and a digest of the options.",
 )
 @jobs_option("Trials side by side, as for httpbed run.")
-@experiment_argument.clock_option
+@experiment_argument.choosing_clock_option(
+    (*get_args(ClockWord), BOTH),
+    "The clock of the trials; default: auto, which is virtual if the machine is busy when the"
+    " campaign begins. both runs all trials by both clocks, and says whether they give the same.",
+)
 @experiment_argument.keep_option
 @experiment_argument.against_option
 @click.option(
@@ -79,7 +91,7 @@ def command(
     seed: str,
     output: Path | None,
     jobs: Parallelism,
-    clock: Clock | None,
+    clock: str | None,
     keep: frozenset[str],
     against: tuple[str, str] | None,
     fail_above: float | None,
@@ -102,13 +114,19 @@ def command(
     Exit code 1: invalid trials remain, a treatment has no result, or the new build is worse.
     """
     _require_compatible(against, fail_above, form, dry_run=dry_run, as_json=as_json)
+    if clock == BOTH and (against or form == "markdown"):
+        option = "--against" if against else f"--format {form}"
+        reason = "cannot go with --clock both, which compares the clocks"
+        raise ConfigError([Mistake(option, reason, "choose one clock, or omit it")])
     catalog = experiment_argument.catalog(recipe_folders)
     if against:
         catalog = catalog.with_second_build(*against)
     words = {name.replace("_", "-"): value for name, value in values.items()}
     folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
     further = (*folders, *experiment_argument.program_words())
-    line = CommandLine(clients, words, knobs, replicates, seed, further, clock or "real", against)
+    line = CommandLine(
+        clients, words, knobs, replicates, seed, further, asked_clock=clock, against=against
+    )
     compared = comparison.comparison(line, catalog)
     loaded = compared.loaded
     for one in compared.skipped:
@@ -119,6 +137,13 @@ def command(
         return
     chosen = run.settings(backend.choose(None), jobs=jobs, keep=keep)
     directory = output or Path(loaded.experiment.name)
+
+    def load(clock: Clock | None) -> LoadedExperiment:
+        return comparison.comparison(replace(line, clock=clock or "real"), catalog).loaded
+
+    if clock == BOTH:
+        context.exit(_by_both_clocks(load, catalog, directory, chosen, as_json=as_json))
+    loaded, chosen = clock_choice.loaded_by(clock, load, catalog, directory, chosen)
     run.execute(loaded, catalog, directory, chosen)
     from httpbed.addons.compare import change  # statistics, which a run begins without
 
@@ -129,6 +154,38 @@ def command(
         code = change.report(directory, shown)
     echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
     context.exit(code)
+
+
+def _by_both_clocks(
+    load: Callable[[Clock | None], LoadedExperiment],
+    catalog: Catalog,
+    directory: Path,
+    chosen: RunSettings,
+    *,
+    as_json: bool,
+) -> int:
+    """Run an experiment by both clocks, print both side by side, and return the exit code.
+
+    Real time runs first, while the machine is as it was when the user asked.
+    """
+    clocks: tuple[Clock, Clock] = ("real", "virtual")
+    places = {clock: directory / clock for clock in clocks}
+    for clock, place in places.items():
+        say(f"clock: {clock}, in {place}")
+        run.execute(load(clock), catalog, place, chosen)
+    from httpbed.addons.compare import both_clocks
+    from httpbed.report import terminal
+
+    code = max(both_clocks.saved(place) for place in places.values())
+    found = both_clocks.compared(places)
+    if as_json:
+        echo(json.dumps(both_clocks.values(found, places), indent=1))
+        return code
+    both_clocks.show(found, terminal.console())
+    for line in both_clocks.sentences(found):
+        echo(line)
+    echo(f"reports: {' and '.join(str(one / 'report.html') for one in places.values())}", err=True)
+    return code
 
 
 def _require_compatible(

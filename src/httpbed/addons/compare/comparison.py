@@ -48,7 +48,7 @@ def comparison(line: CommandLine, catalog: Catalog) -> Comparison:
 
 def _require_utf_8(line: CommandLine) -> None:
     """Refuse words with other bytes, which an experiment file cannot contain."""
-    strange = [word for word in line.words() if word != word.encode(errors="replace").decode()]
+    strange = [word for word in line.words(None) if word != word.encode(errors="replace").decode()]
     if strange:
         raise ConfigError(Mistake(word, "is not UTF-8", "rename it") for word in strange)
 

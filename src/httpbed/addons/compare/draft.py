@@ -215,9 +215,10 @@ class _Builder:
         return {"factor": name}
 
     def _remarks(self) -> dict[KeyPath, list[str]]:
+        line = self._options.line
         return {
             (): [
-                f"Written by: {shlex.join(self._options.line.words())}",
+                f"Written by: {shlex.join(line.words(line.asked_clock))}",
                 "To change the experiment, copy this file, edit its name and anything else,",
                 "and use httpbed run; httpbed validate lists all mistakes.",
                 *self._remarks_on_builds(),
@@ -245,7 +246,8 @@ class _Builder:
 
 
 def _header(options: ComparisonOptions) -> dict[str, Any]:
-    digest = hashlib.sha256(shlex.join(options.line.words()).encode()).hexdigest()[:6]
+    words = shlex.join(options.line.words(options.line.asked_clock))
+    digest = hashlib.sha256(words.encode()).hexdigest()[:6]
     clients = [client.level for client in options.clients]
     names = " and ".join([", ".join(clients[:-1]), clients[-1]] if clients[1:] else clients)
     question = f"How do {names} compare" if clients[1:] else f"How fast is {names}"

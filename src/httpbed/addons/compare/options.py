@@ -219,11 +219,15 @@ class CommandLine:
     further: Sequence[str] = ()
     """Words that decide which programs exist."""
     clock: Clock = "real"
+    """The clock of the trials."""
+    asked_clock: str | None = None
+    """As it was typed; the folder's name depends on it, so that the same line finds its campaign
+    whatever clock httpbed chose."""
     against: tuple[str, str] | None = None
     """A program, and the path of its second build."""
 
-    def words(self) -> Iterator[str]:
-        """Yield the words of a command line that does the same."""
+    def words(self, clock: str | None) -> Iterator[str]:
+        """Yield the words of a command line that does the same, by this clock."""
         yield from ("httpbed", "compare", *self.clients)
         for option in OPTIONS:
             if text := self.options.get(option.name):
@@ -231,8 +235,8 @@ class CommandLine:
         for knob in self.knobs:
             yield from (KNOB, knob)
         yield from (REPLICATES, self.replicates, SEED, self.seed, *self.further)
-        if self.clock != "real":
-            yield from (CLOCK, self.clock)
+        if clock:
+            yield from (CLOCK, clock)
         if self.against:
             yield from (AGAINST, "=".join(self.against))
 
