@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from httpbed.addons.virtual import guest_kernel
+from httpbed.base import disk
 from httpbed.base.errors import HostError
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Root
@@ -156,4 +157,43 @@ def test_a_record_without_its_files_counts_for_nothing(
     built = guest_kernel.ensure(said.append)
     assert json.loads(built.path.with_name(f"{built.path.name}.json").read_text())["sha256"]
     getattr(built, deleted).unlink()
+    assert guest_kernel.find() is None
+
+
+def shipped(folder: Path, monkeypatch: pytest.MonkeyPatch, **changed: str) -> None:
+    """Put a kernel where a wheel has it, with a record of which some values are changed."""
+    folder.mkdir()
+    (folder / guest_kernel.NAME).write_text("kernel of the wheel")
+    (folder / f"{guest_kernel.NAME}.so").write_text("library")
+    record = {
+        "version": guest_kernel.TESTED,
+        "source_sha256": guest_kernel.TESTED_SHA256,
+        "sha256": disk.sha256(folder / guest_kernel.NAME),
+        guest_kernel.BUILD: guest_kernel.build_digest(),
+    }
+    (folder / f"{guest_kernel.NAME}.json").write_text(json.dumps(record | changed))
+    monkeypatch.setattr(guest_kernel, "SHIPPED", folder)
+
+
+def test_the_kernel_of_a_wheel_needs_no_compiler(
+    monkeypatch: pytest.MonkeyPatch, said: list[str], tmp_path: Path
+) -> None:
+    """It is copied, may be executed, and stays when the wheel is gone."""
+    building(monkeypatch, "exit 1")
+    shipped(tmp_path / "wheel", monkeypatch)
+    found = guest_kernel.ensure(said.append)
+    assert said == []
+    assert found.path.read_text() == "kernel of the wheel"
+    assert os.access(found.path, os.X_OK)
+    assert found.random_device.read_text() == "library"
+    monkeypatch.setattr(guest_kernel, "SHIPPED", tmp_path / "nothing")
+    assert guest_kernel.find() == found
+
+
+@pytest.mark.parametrize("changed", [{guest_kernel.BUILD: "0" * 12}, {"sha256": "0" * 64}])
+def test_another_or_a_damaged_kernel_of_a_wheel_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, changed: dict[str, str]
+) -> None:
+    """Its name in the cache would promise what it is not."""
+    shipped(tmp_path / "wheel", monkeypatch, **changed)
     assert guest_kernel.find() is None

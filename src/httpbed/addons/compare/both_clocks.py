@@ -117,8 +117,8 @@ def sentences(found: Sequence[TreatmentByClocks]) -> Iterator[str]:
     )
     if "different" in verdicts:
         yield (
-            "where they differ, computing takes part of the real time, or a program reacts to how"
-            " fast it computes: virtual time says nothing of that"
+            "where they differ, computing takes part of the real time, or a receiver without a CPU"
+            " lost packets: virtual time shows neither (docs/concepts/virtual-time.md)"
         )
     if "open" in verdicts:
         yield "more replicates settle an open one"
