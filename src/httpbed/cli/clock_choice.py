@@ -89,8 +89,12 @@ def by_rule(
         if is_asked:
             say(f"clock: real; {others}, less than {machine_load.BUSY_SHARE:.0%}")
         return loaded, settings
-    in_virtual = load(VIRTUAL)
-    if obstacle := _obstacle(in_virtual, loaded, catalog, settings):
+    try:
+        in_virtual = load(VIRTUAL)
+        obstacle = _obstacle(in_virtual, loaded, catalog, settings)
+    except (ConfigError, HostError) as error:
+        obstacle = "; ".join(str(error).splitlines())
+    if obstacle:
         say(f"clock: real, although {others}: {obstacle}")
         return loaded, settings
     say(
@@ -103,20 +107,22 @@ def by_rule(
 def _obstacle(
     in_virtual: LoadedExperiment, real: LoadedExperiment, catalog: Catalog, settings: RunSettings
 ) -> str:
-    """Return why an experiment does not run in virtual time here; empty if it does."""
+    """Return why an experiment does not run in virtual time here; empty if it does.
+
+    Raises:
+        ConfigError: It asks for something that guests lack.
+        HostError: This machine lacks guests.
+    """
     if addition.executor(settings):
         return "other machines run the trials; --clock virtual works there, too"
-    try:
-        clock = addition.clock(VIRTUAL)
-        for one in CAMPAIGN_ADDITIONS.provided():
-            one.refuse(in_virtual, settings)
-        preparation.require_backend(in_virtual, settings.backend)
-        clock.require_congestion(in_virtual.tcp_controls())
-        found = expected_durations.expected(real, catalog)
-        virtual_s = expected_durations.cpu_s(clock, found) / run_settings.cpus()
-        if virtual_s > MUCH_SLOWER * expected_durations.real_s(found):
-            return "virtual time would take more than three times as long (httpbed plan)"
-        tested = clock.test()
-    except (ConfigError, HostError) as error:
-        return "; ".join(str(error).splitlines())
+    clock = addition.clock(VIRTUAL)
+    for one in CAMPAIGN_ADDITIONS.provided():
+        one.refuse(in_virtual, settings)
+    preparation.require_backend(in_virtual, settings.backend)
+    clock.require_congestion(in_virtual.tcp_controls())
+    found = expected_durations.expected(real, catalog)
+    virtual_s = expected_durations.cpu_s(clock, found) / run_settings.cpus()
+    if virtual_s > MUCH_SLOWER * expected_durations.real_s(found):
+        return "virtual time would take more than three times as long (httpbed plan)"
+    tested = clock.test()
     return "" if tested.ok else f"{tested.name}: {tested.figure}; {tested.remedy}"

@@ -164,7 +164,7 @@ class ClusterAddition(CampaignAddition):
             del manifest["host"]
 
 
-COMPARED = ("programs", "recipes", "sites", "link", "kept")
+COMPARED = ("programs", "recipes", "sites", "link", "kept", "clock")
 """What of the campaign's manifest has to be the same on the machine of a worker."""
 
 
