@@ -172,8 +172,8 @@ def test_trials_left_invalid_have_a_reason_and_a_remedy() -> None:
     text = " ".join(shown(campaign(ends)).split())
     assert (
         "6 trials without a valid attempt, because the bed failed each time: emulator lateness:"
-        " p99 3 ms, and 1 other reason; --clock virtual (in another folder, -o) needs no quiet"
-        " machine; the same command tries again; a quiet machine,"
+        " p99 3 ms, and 1 other reason; --clock virtual, in another folder (-o), does not depend on"
+        " other programs; the same command tries again; a quiet machine,"
         " fewer --jobs or a lower rate can help"
     ) in text
 

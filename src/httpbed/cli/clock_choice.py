@@ -34,6 +34,7 @@ from httpbed.campaign.settings import RunSettings
 from httpbed.cli import expected_durations
 from httpbed.cli.echo import say
 from httpbed.programs.catalog import Catalog
+from httpbed.store import campaign_folder
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MANIFEST
 
@@ -79,6 +80,7 @@ def by_rule(
         settings: Of the run.
         is_asked: Whether the user typed ``auto``; otherwise real time is nothing to talk about.
     """
+    campaign_folder.refuse_foreign(directory)
     if known := of_campaign(directory):
         if is_asked:
             say(f"clock: {known}, which {directory} began with")
