@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> l
     if trial is not None:
         return [_one(rows, trial)]
     wanted = _levels(results, treatments)
-    rows = [row for row in rows if all(row[name] == level for name, level in wanted.items())]
+    rows = [row for row in rows if all(row[name] in some for name, some in wanted.items())]
     if not rows:
         reason = "no valid trial of such a treatment" if wanted else "no valid trial"
         raise ConfigError([Mistake(str(results.directory), f"has {reason}")])
@@ -75,8 +76,9 @@ def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> l
     return [attempts.typical(group, times)[0] for group in groups]
 
 
-def _levels(results: Results, treatments: Sequence[str]) -> dict[str, str]:
-    mistakes, levels = list[Mistake](), dict[str, str]()
+def _levels(results: Results, treatments: Sequence[str]) -> dict[str, set[str]]:
+    """Return the levels to explain of each factor that is named."""
+    mistakes, levels = list[Mistake](), defaultdict[str, set[str]](set)
     factors = results.experiment.factors
     for word in treatments:
         name, equals, level = (part.strip() for part in word.partition("="))
@@ -89,7 +91,7 @@ def _levels(results: Results, treatments: Sequence[str]) -> dict[str, str]:
         elif level not in factors[name]:
             reason = f"{name} has no level {level!r}; known: {', '.join(factors[name])}"
             mistakes.append(Mistake("--treatment", reason))
-        levels[name] = level
+        levels[name].add(level)
     if mistakes:
         raise ConfigError(mistakes)
     return levels

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.addons.explain import explain_figures
+from httpbed.addons.explain import difference, explain_figures
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import Explained, Unexplained, explained, typical
 from httpbed.addons.explain.rung import Rung
@@ -89,6 +89,8 @@ class Shown:
                 continue
             yield Sentence(name + ". ".join(one.sentences()))
             yield from (Sentence(name + rung.sentence()) for rung in self._ladder(one))
+        if found := difference.of(self.known):
+            yield Sentence(found.sentence(title(found.fast), title(found.slow)))
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document."""
@@ -159,6 +161,7 @@ class Shown:
                 for one in self.found
                 if isinstance(one, Unexplained)
             ],
+            "difference": found.values() if (found := difference.of(self.known)) else None,
             "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
             "notes": list(self.notes),
         }

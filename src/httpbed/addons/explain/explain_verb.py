@@ -23,7 +23,7 @@ FORMATS = ("text", "markdown", "json")
     "treatments",
     multiple=True,
     metavar="FACTOR=LEVEL",
-    help="Only treatments with this level; may be given for several factors.",
+    help="Only treatments with this level; may be given for several factors, and several levels.",
 )
 @click.option(
     "--trial",

@@ -1,0 +1,76 @@
+"""Why one trial took longer than another: the difference of their divisions.
+
+Both divisions add up to their wholes, so the differences of the causes add up to the difference of
+the times. A cause with a minus sign is one that the slower trial spent less on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from httpbed.addons.explain.causes import NAMES
+from httpbed.addons.explain.explanation import NS, Explained
+from httpbed.base import units
+
+MAX_NAMED = 5
+"""Causes that a sentence names."""
+WORTH = 0.03
+"""Share of the difference below which a cause is not named."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two trials, the slower one last."""
+
+    fast: Explained
+    slow: Explained
+
+    @property
+    def whole(self) -> int:
+        """How much longer the slower one took, in ns."""
+        return self.slow.division.whole - self.fast.division.whole
+
+    @cached_property
+    def causes(self) -> list[tuple[str, int]]:
+        """Each cause with its part of the difference in ns, the largest first."""
+        before, after = self.fast.division.costs(), self.slow.division.costs()
+        parts = [(name, after.get(name, 0) - before.get(name, 0)) for name in NAMES]
+        return sorted((one for one in parts if one[1]), key=lambda one: -abs(one[1]))
+
+    def sentence(self, fast: str, slow: str) -> str:
+        """Say it with the names of the two, without the full stop."""
+        named = [
+            f"{'+' if ns > 0 else '-'}{_s(abs(ns))} {name}"
+            for name, ns in self.causes[:MAX_NAMED]
+            if abs(ns) >= WORTH * self.whole
+        ]
+        return f"{slow} took {_s(self.whole)} longer than {fast}: {', '.join(named)}"
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values, times in seconds."""
+        return {
+            "fast": [self.fast.block, self.fast.trial],
+            "slow": [self.slow.block, self.slow.trial],
+            "seconds": self.whole / NS,
+            "causes": {name: ns / NS for name, ns in self.causes},
+        }
+
+
+def of(known: Sequence[Explained]) -> Difference | None:
+    """Return the difference of the slowest and the fastest trial; None if there is none.
+
+    Only completed trials count: one that was cut off has not taken its time.
+    """
+    completed = [one for one in known if one.outcome == "completed"]
+    if not completed:
+        return None
+    by_time = sorted(completed, key=lambda one: one.division.whole)
+    found = Difference(by_time[0], by_time[-1])
+    return found if found.whole > 0 else None
+
+
+def _s(ns: int) -> str:
+    return units.format_duration(ns / NS, units.SHORT_DIGITS)
