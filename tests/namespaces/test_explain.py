@@ -110,3 +110,31 @@ def test_every_mistake_of_the_command_line_is_said(tmp_path: Path) -> None:
     assert "FACTOR=LEVEL" in done.stderr
     assert "'9'" in done.stderr
     assert httpbed("explain", tmp_path / "c", "--trial", "1/zz").returncode == 2
+
+
+def test_lifting_the_knob_proves_that_its_window_held_the_transfer(tmp_path: Path) -> None:
+    run(tmp_path, HELD, "--keep", "packets")
+    (one,) = explain(tmp_path, "--try", "--treatment", "http_version=3")["explained"]
+    rung = one["ladder"][0]
+    assert rung["cause"] == "fixed window"
+    assert "http3_stream_buffer_size = 16m" in rung["lifted"]
+    assert rung["confirmed"]
+    assert costs(rung["after"]).get("fixed window", 0.0) < 0.2 * costs(one)["fixed window"]
+
+
+def test_a_proxy_that_waits_for_its_server_has_nothing_to_send(tmp_path: Path) -> None:
+    experiment = SmallExperiment(
+        versions=("2",),
+        size="300 kB",
+        rate="10 Mbit/s",
+        way=("client", "proxy", "server"),
+        roles='[[roles.proxies]]\nimplementation = "nginx"\nhttp_version = "1.1"\n',
+    )
+    text = experiment.text()
+    first, last = text.split('between = ["proxy", "server"]')
+    slow = last.replace("10 Mbit/s", "1 Mbit/s", 1)
+    (tmp_path / "e.toml").write_text(f'{first}between = ["proxy", "server"]{slow}')
+    done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--keep", "packets")
+    assert done.returncode == 0, done.stderr
+    (one,) = explain(tmp_path, "--no-run")["explained"]
+    assert costs(one)["server"] > 0.5 * one["seconds"]

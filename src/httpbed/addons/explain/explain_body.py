@@ -12,7 +12,13 @@ from httpbed.addons.explain import again, counterfactual, evidence, explain_repo
 from httpbed.addons.explain.again import Again
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
-from httpbed.addons.explain.explanation import Explained, Unexplained, explain, explained
+from httpbed.addons.explain.explanation import (
+    Explained,
+    Unexplained,
+    explain,
+    explained,
+    typical_rows,
+)
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
 from httpbed.experiment.factorial import treatment_key
@@ -20,7 +26,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.report import html, markdown, terminal, terminal_report
 from httpbed.report.sections import Document
 from httpbed.results import attempts
-from httpbed.results.sample import by_treatment, of_trials, scenario
+from httpbed.results.sample import of_trials, scenario
 from httpbed.store import query
 from httpbed.store.layout import FIGURES
 from httpbed.store.results import Results
@@ -71,9 +77,7 @@ def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> l
     if not rows:
         reason = "no valid trial of such a treatment" if wanted else "no valid trial"
         raise ConfigError([Mistake(str(results.directory), f"has {reason}")])
-    times = of_trials(results, "request_time")
-    groups = by_treatment(results, [dict(row) for row in rows]).values()
-    return [attempts.typical(group, times)[0] for group in groups]
+    return typical_rows(results, rows)
 
 
 def _levels(results: Results, treatments: Sequence[str]) -> dict[str, set[str]]:

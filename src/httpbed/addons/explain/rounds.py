@@ -13,6 +13,8 @@ after a loss: then a plateau has to be twice as long.
 
 from __future__ import annotations
 
+import itertools
+from bisect import bisect
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -166,9 +168,22 @@ class Rounds:
 
     def unknown_before(self, packet: int) -> int:
         """Return the payload whose fate the sender did not know when it sent a packet."""
-        earlier = slice(0, packet)
-        open_ones = self.known[earlier] > self.data.sent[packet]
-        return int(self.data.payload[earlier][open_ones].sum())
+        times, known = self._known_payload
+        return int(self._sent_payload[packet]) - int(
+            known[np.searchsorted(times, self.data.sent[packet], side="right")]
+        )
+
+    @cached_property
+    def _sent_payload(self) -> Numbers:
+        """The payload of all packets before each."""
+        return np.concatenate([[0], np.cumsum(self.data.payload)])
+
+    @cached_property
+    def _known_payload(self) -> tuple[Numbers, Numbers]:
+        """When fates were known, in order, and the payload of so many packets."""
+        order = np.argsort(self.known, kind="stable")
+        sums = np.concatenate([[0], np.cumsum(self.data.payload[order])])
+        return self.known[order], sums
 
     @cached_property
     def _undetected(self) -> Numbers:
@@ -235,7 +250,13 @@ class Rounds:
 
     def in_recovery(self, at: int) -> bool:
         """Whether losses of a round trip are being repaired."""
-        return any(begin <= at <= end for begin, end in self.recoveries)
+        place = bisect(self.recoveries, (at, 1 << 62)) - 1
+        return place >= 0 and self._recovered[place] >= at
+
+    @cached_property
+    def _recovered(self) -> list[int]:
+        """When all recoveries up to each had ended."""
+        return list(itertools.accumulate((end for _, end in self.recoveries), max))
 
     @property
     def _first_loss(self) -> int:
@@ -262,10 +283,22 @@ class Rounds:
         """
         if self.transfer.protocol != "tcp" or not packet:
             return False
-        heard = ~self.answers.lost & (self.answers.arrived <= self.data.sent[packet - 1])
-        edge = int(self.answers.edge[heard].max(initial=0))
-        ends = self.data.first[:packet] + self.data.payload[:packet]
-        return edge - int(ends.max()) < self.full
+        times, _ = self._heard
+        count = int(np.searchsorted(times, self.data.sent[packet - 1], side="right"))
+        if not count:
+            return False
+        return int(self._edges[count - 1] - self._ends[packet - 1]) < self.full
+
+    @cached_property
+    def _edges(self) -> Numbers:
+        """The right edge of the advertised window after each packet that the sender heard."""
+        _, places = self._heard
+        return np.maximum.accumulate(self.answers.edge[places])
+
+    @cached_property
+    def _ends(self) -> Numbers:
+        """The number behind the last byte that was sent, after each packet."""
+        return np.maximum.accumulate(self.data.first + self.data.payload)
 
     def is_growing(self, at: int) -> bool:
         """Whether the window grows from this round to the next, or grew from the last to this."""
