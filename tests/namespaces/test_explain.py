@@ -1,4 +1,4 @@
-"""Real trials, explained: what their packets say of windows, the link and the sums."""
+"""Real trials are divided: windows, the busy link, sums, and trials that cannot be divided."""
 
 from __future__ import annotations
 

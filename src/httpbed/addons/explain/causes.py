@@ -55,7 +55,7 @@ CAUSES = (
         "server",
         "#d45087",
         "the sender has nothing to send: it thinks, reads or waits for another server",
-        "a faster answer of the server or of what it waits for",
+        "a faster server, or a faster upstream",
     ),
     Cause(
         "client",

@@ -236,7 +236,7 @@ class Rounds:
 
     @cached_property
     def recoveries(self) -> list[tuple[int, int]]:
-        """When the sender repaired losses: from a first proof to the echo of what it then sent."""
+        """When the sender repaired losses: from a first proof to the echo of a later packet."""
         found = list[tuple[int, int]]()
         for place in np.flatnonzero(self.data.lost & (self.data.payload > 0)).tolist():
             proved = int(min(self._undetected[place], self._unrepaired[place]))
