@@ -6,7 +6,8 @@
     make reproduce STUDY=zhang2023 SEED=published    # the same losses of packets as published
 
 Without SCALE an experiment runs the trials that its published archive in ``results/`` has, or scale
-standard if none is published. Its seed is another one, so that other packets are lost: a verdict
+standard if none is published. The clock is that of the published campaign, however busy this
+machine is. Its seed is another one, so that other packets are lost: a verdict
 that is found again is then found independently. With the published seed a difference comes from
 programs or the machine. Campaigns are kept in ``reproduced/``; the same command resumes them. The
 exit code is 1 if a verdict is the opposite of a published one.
@@ -28,6 +29,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from httpbed.base.clock import Clock
 from httpbed.experiment import parser
 from httpbed.store import query
 
@@ -53,10 +55,12 @@ class Selection:
 
     scale: str
     for_claims: bool = False
+    clock: Clock = "real"
 
     def options(self) -> list[str]:
         """Return the options of ``httpbed run``."""
-        return ["--scale", self.scale, *(["--for-claims"] if self.for_claims else [])]
+        extra = ["--for-claims"] if self.for_claims else []
+        return ["--scale", self.scale, *extra, "--clock", self.clock]
 
     def __str__(self) -> str:
         return f"{self.scale}{', for claims' if self.for_claims else ''}"
@@ -100,7 +104,7 @@ def main(words: Sequence[str] | None = None) -> int:
     opposite = 0
     for experiment in experiments(chosen.study):
         published = PUBLISHED / experiment.parent.name / experiment.stem
-        selection = Selection(chosen.scale) if chosen.scale else selection_of(published)
+        selection = selection_of(published, chosen.scale)
         seed = seed_of(experiment, chosen.seed)
         folder = REPRODUCED / (chosen.scale or "published") / f"seed-{seed}"
         campaign = folder / experiment.parent.name / experiment.stem
@@ -117,13 +121,19 @@ def main(words: Sequence[str] | None = None) -> int:
     return 1 if opposite else 0
 
 
-def selection_of(published: Path) -> Selection:
-    """Return which trials a published archive has; scale standard where there is none."""
+def selection_of(published: Path, scale: str | None = None) -> Selection:
+    """Return which trials a published archive has; scale standard where there is none.
+
+    With ``scale``, those of this scale by the archive's clock.
+    """
     file = published / "manifest.json"
-    if not file.exists():
-        return Selection(UNPUBLISHED_SCALE)
-    manifest = json.loads(file.read_text())
-    return Selection(manifest["scale"], for_claims=bool(manifest.get("for_claims")))
+    manifest: dict[str, Any] = {"scale": UNPUBLISHED_SCALE}
+    if file.exists():
+        manifest = json.loads(file.read_text())
+    clock = manifest.get("clock", "real")
+    if scale:
+        return Selection(scale, clock=clock)
+    return Selection(manifest["scale"], bool(manifest.get("for_claims")), clock)
 
 
 def seed_of(experiment: Path, chosen: str | None) -> int:

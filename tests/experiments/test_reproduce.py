@@ -33,8 +33,18 @@ def test_what_is_published_is_run_again(tmp_path: Path) -> None:
     assert str(reproduce.selection_of(tmp_path)) == "standard"
     (tmp_path / "manifest.json").write_text('{"scale": "full", "for_claims": true}')
     found = reproduce.selection_of(tmp_path)
-    assert found.options() == ["--scale", "full", "--for-claims"]
+    assert found.options() == ["--scale", "full", "--for-claims", "--clock", "real"]
     assert str(found) == "full, for claims"
+
+
+@pytest.mark.parametrize("scale", [None, "smoke"])
+def test_the_clock_is_that_of_the_published_campaign(tmp_path: Path, scale: str | None) -> None:
+    """Where the archive names none, it is real time."""
+    assert reproduce.selection_of(tmp_path, scale).clock == "real"
+    (tmp_path / "manifest.json").write_text('{"scale": "full"}')
+    assert reproduce.selection_of(tmp_path, scale).clock == "real"
+    (tmp_path / "manifest.json").write_text('{"scale": "full", "clock": "virtual"}')
+    assert reproduce.selection_of(tmp_path, scale).options()[-2:] == ["--clock", "virtual"]
 
 
 def test_another_seed_is_the_default(tmp_path: Path) -> None:
