@@ -84,10 +84,11 @@ def test_a_program_that_brings_its_own_loader_is_refused_unrun(
     mark = tmp_path / "mark"
     program = linking.hostile(tmp_path, way, mark)
     recipes = recipe(tmp_path / "recipes", f'binary = "{program}"', ["{program}"])
+    of_user = ("--program", f"curl={program}")
     for words in (
         ("recipes", "check", "subject", "--recipes", recipes),
-        ("compare", "curl:h2", "--program", f"curl={program}", "-o", tmp_path / "campaign"),
-        ("conformance", "curl", "--program", f"curl={program}"),
+        ("compare", "curl:h2", "--clock", "real", *of_user, "-o", tmp_path / "campaign"),
+        ("conformance", "curl", *of_user),
     ):
         code, _, said = httpbed(*words)
         assert code == 2

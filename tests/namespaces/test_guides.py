@@ -64,7 +64,7 @@ def test_an_implementation_is_added_in_twenty_lines(
     checked = httpbed(*check)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "1 of 1 pairings" in checked.stdout
-    ran = httpbed(*compare, "--json", "-o", "campaign")
+    ran = httpbed(*compare, "--clock", "real", "--json", "-o", "campaign")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)
     ended = [
