@@ -4,9 +4,8 @@
 
 A pair is a treatment and a block with a request time by both clocks; a group has the pairs with the
 same levels of the named factors. Each row has the pseudo-median of the pairs' ratios (virtual over
-real) with its 90 % interval, and the verdict of two one-sided tests within 2 %
-(:mod:`httpbed.results.log_ratio`). ``outcomes`` counts the pairs that completed by one clock
-only.
+real) with its 90 % interval, and a verdict, as of ``httpbed compare --clock both``. ``outcomes``
+counts the pairs that completed by one clock only.
 """
 
 from __future__ import annotations
@@ -14,76 +13,59 @@ from __future__ import annotations
 import argparse
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from httpbed.addons.compare import both_clocks
+from httpbed.addons.compare.both_clocks import CLOCKS, TreatmentByClocks
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.results import log_ratio, sample
 from httpbed.results.sample import Sample
 from httpbed.store import query
 
-METRIC = "request_time"
-
-
-@dataclass
-class Group:
-    """The pairs of some treatments."""
-
-    ratios: list[float] = field(default_factory=list)
-    """Virtual over real."""
-    only_real: int = 0
-    only_virtual: int = 0
-
-    def add(self, real: Sample, virtual: Sample) -> None:
-        """Add the pairs of one treatment."""
-        both = real.observed.keys() & virtual.observed.keys()
-        self.ratios += [virtual.observed[block] / real.observed[block] for block in sorted(both)]
-        self.only_real += len(real.observed.keys() - virtual.observed.keys())
-        self.only_virtual += len(virtual.observed.keys() - real.observed.keys())
-
-    def cells(self) -> tuple[str, ...]:
-        """Return the group's cells of the table."""
-        found = log_ratio.equivalence(np.array(self.ratios))
-        interval = f"{found.low:.3f} .. {found.high:.3f}"
-        only = [f"{n} {clock}" for clock, n in self._only() if n]
-        return (str(found.n), f"{found.ratio:.3f}", interval, found.verdict, ", ".join(only))
-
-    def _only(self) -> Iterable[tuple[str, int]]:
-        return (("only real", self.only_real), ("only virtual", self.only_virtual))
+Groups = Mapping[TreatmentKey, list[TreatmentByClocks]]
 
 
 def main() -> None:
     """Print a row for each group."""
     words = _arguments()
     by: list[str] = words.by.split(",")
-    real, virtual = (
-        sample.samples(query.read(place), METRIC) for place in (words.real, words.virtual)
-    )
-    groups = grouped(real, virtual, by, dict(words.only))
+    found = both_clocks.rows(_run(words.real), _run(words.virtual))
+    groups = grouped(found, by, dict(words.only))
     rows = [(*by, "n", "ratio", "90 %", "verdict", "outcomes")]
-    rows += [(*levels, *group.cells()) for levels, group in sorted(groups.items())]
+    rows += [(*levels, *cells(group)) for levels, group in sorted(groups.items())]
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
+        padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print("  ".join(padded).rstrip())
+
+
+def _run(campaign: Path) -> Mapping[TreatmentKey, Sample]:
+    """Return the samples of the treatments that a campaign, perhaps a part of a design, has run."""
+    found = sample.samples(query.read(campaign), both_clocks.METRIC)
+    return {key: one for key, one in found.items() if one.tally.recorded}
 
 
 def grouped(
-    real: Mapping[TreatmentKey, Sample],
-    virtual: Mapping[TreatmentKey, Sample],
-    by: Iterable[str],
-    only: Mapping[str, str],
-) -> dict[TreatmentKey, Group]:
-    """Return the pairs of treatments with the levels ``only``, by the levels of ``by``."""
-    factors, groups = tuple(by), defaultdict[TreatmentKey, Group](Group)
-    for treatment in real.keys() & virtual.keys():
-        levels = real[treatment].levels
-        ran = real[treatment].tally.recorded and virtual[treatment].tally.recorded
-        if ran and all(levels[factor] == level for factor, level in only.items()):
-            groups[treatment_key(levels, factors)].add(real[treatment], virtual[treatment])
+    treatments: Iterable[TreatmentByClocks], by: Iterable[str], only: Mapping[str, str]
+) -> Groups:
+    """Return the treatments with the levels ``only``, by the levels of ``by``."""
+    factors, groups = tuple(by), defaultdict[TreatmentKey, list[TreatmentByClocks]](list)
+    for one in treatments:
+        if only.items() <= one.levels.items():
+            groups[treatment_key(one.levels, factors)].append(one)
     return groups
+
+
+def cells(group: Iterable[TreatmentByClocks]) -> tuple[str, ...]:
+    """Return the cells of a group's row."""
+    group = list(group)
+    found = log_ratio.equivalence(np.concatenate([one.ratios for one in group]))
+    counts = {clock: sum(one.only[clock] for one in group) for clock in CLOCKS}
+    only = [f"{count} only {clock}" for clock, count in counts.items() if count]
+    interval = f"{found.low:.3f} .. {found.high:.3f}"
+    return (str(found.n), f"{found.ratio:.3f}", interval, found.verdict, ", ".join(only))
 
 
 def _arguments() -> argparse.Namespace:

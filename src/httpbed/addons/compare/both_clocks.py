@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from httpbed.report.terminal import Console
 from httpbed.results import log_ratio, sample
 from httpbed.results.findings import find
 from httpbed.results.log_ratio import EQUIVALENCE_MARGIN, Equivalence
-from httpbed.results.sample import Sample
+from httpbed.results.sample import Floats, Sample
 from httpbed.store import query
 
 METRIC = "request_time"
@@ -44,8 +45,13 @@ class TreatmentByClocks:
     virtual_s: float | None
     only: Mapping[Clock, int]
     """Number of blocks with a request time by one clock only."""
-    found: Equivalence
-    """The ratio of virtual to real, in pairs."""
+    ratios: Floats
+    """Virtual over real, of each pair."""
+
+    @cached_property
+    def found(self) -> Equivalence:
+        """The pseudo-median of the ratios, and the verdict on them."""
+        return log_ratio.equivalence(self.ratios)
 
 
 def saved(directory: Path) -> int:
@@ -76,9 +82,7 @@ def _row(real: Sample, virtual: Sample) -> TreatmentByClocks:
         "real": len(times.keys() - others.keys()),
         "virtual": len(others.keys() - times.keys()),
     }
-    return TreatmentByClocks(
-        real.levels, _median(times), _median(others), only, log_ratio.equivalence(ratios)
-    )
+    return TreatmentByClocks(real.levels, _median(times), _median(others), only, ratios)
 
 
 def _median(times: Mapping[int, float]) -> float | None:
