@@ -91,7 +91,7 @@ def summed_up(text: str, *words: str, folder: Path) -> list[str]:
 def test_plan_estimates_both_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A guest takes a CPU, whatever the link; several run side by side."""
     monkeypatch.setattr(settings, "cpus", lambda: 4)
-    real, virtual, *_ = summed_up(stored_campaigns.SMALL, folder=tmp_path)
+    real, virtual, *_ = summed_up(stored_campaigns.SMALL, "--all", folder=tmp_path)
     assert real.startswith("12 trials: 6 treatments in 2 blocks; about ")
     assert virtual.startswith("in virtual time (--clock virtual): about ")
     assert virtual.endswith(" on 4 CPUs")

@@ -80,7 +80,7 @@ def test_validate_lists_scales_and_plan_accepts_them(httpbed: Command, tmp_path:
 
 def test_plan_lists_every_trial_in_order(httpbed: Command, file: Path) -> None:
     """One line each on stdout; the sum on stderr, so that scripts do not read it."""
-    code, out, err = httpbed("plan", file)
+    code, out, err = httpbed("plan", file, "--all")
     assert code == 0
     assert [line.split()[3] for line in out.splitlines()] == [
         trial.id for trial in stored_campaigns.loaded().trials

@@ -372,14 +372,15 @@ def test_sections_that_need_a_deleted_addon_are_named_as_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In one note, with the addon that provides them."""
-    needing = addon.Addon(provides={"report sections": ("httpbed.addons.gone.report:SECTION",)})
+    name = "sections of a test"  # a seam of the core's name would have the core's answers
+    needing = addon.Addon(provides={name: ("httpbed.addons.gone.report:SECTION",)})
     installed = {**addon.addons(), "films": needing}
     monkeypatch.setattr(addon, "addons", lambda: installed)
-    seam = addon.Seam("report sections", SectionMaker)
+    seam = addon.Seam(name, SectionMaker)
     assert "films" not in {one.name for one in seam.provided()}
     monkeypatch.setattr(notes, "SECTIONS", seam)
     (unread,) = [one for one in noted_of(campaign(steady)) if one.startswith("unread")]
-    assert "report sections of films" in unread
+    assert f"the {name} of films" in unread
 
 
 def noted_of(results: Results) -> list[str]:
