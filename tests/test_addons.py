@@ -106,7 +106,17 @@ def experiment(tmp_path: Path) -> Path:
     return tmp_path / "e.toml"
 
 
-@pytest.mark.parametrize("name", sorted(addons()))
+EVERY_CHANGE = {"claims", "conformance", "figures", "handover", "pages"}
+"""Addons with data or needed by others: tested with every change, the others every night."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in EVERY_CHANGE else pytest.mark.slow)
+        for name in sorted(addons())
+    ],
+)
 def test_the_rest_works_without(
     name: str, tmp_path: Path, experiment: Path, campaign: Path
 ) -> None:
