@@ -8,16 +8,18 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import patience
+import process_tree
 from handover_experiments import HandoverExperiment
 from httpbed.addons.handover import handover_checks as handover
-from httpbed.experiment.check import PRESSURE
+from httpbed.experiment.check import PRESSURE, SOCKET_DROPS
 from httpbed.experiment.trial import Record
 from httpbed.trial import verdict
 from httpbed.trial.checks import bed
@@ -83,27 +85,28 @@ def test_an_attempt_beyond_a_limit_is_invalid(  # noqa: PLR0913 - one parameter 
 
 
 STOPPED_S = 0.1
-"""A link of 10 Mbit/s has more than fifty packets due in that time."""
+"""A link of 10 Mbit/s has more than fifty packets due in that time. At 50 Mbit/s more than four
+hundred are due, and the socket of a client holds a quarter of them."""
 BURNERS = 4 * (os.cpu_count() or 1)
 
 
 @pytest.mark.planted("the emulator is late", by="emulator lateness")
 def test_a_late_emulator_is_the_beds_fault(tmp_path: Path, caught: Caught) -> None:
     """It is stopped for a while, again and again."""
-    with stopped_at_times():
+    with stopped_at_times(emulators):
         settings = SmallExperiment(versions=("1.1",), size="1 MB")
         assert caught(stage(settings).run(tmp_path / "campaign", retries=0))
 
 
 @contextlib.contextmanager
-def stopped_at_times() -> Iterator[None]:
-    """Stop emulators for some of the time."""
+def stopped_at_times(found: Callable[[], set[int]]) -> Iterator[None]:
+    """Stop processes for some of the time."""
     ended = threading.Event()
 
     def stop() -> None:
         while not ended.wait(STOPPED_S / 4):
             with contextlib.suppress(ProcessLookupError):
-                for pid in emulators():
+                for pid in found():
                     os.kill(pid, signal.SIGSTOP)
                     ended.wait(STOPPED_S)
                     os.kill(pid, signal.SIGCONT)
@@ -125,6 +128,46 @@ def test_a_machine_that_computes_is_the_beds_fault(tmp_path: Path, caught: Caugh
     )
     with burning():
         assert caught(stage(settings).run(tmp_path / "campaign", retries=0))
+
+
+BY_QUIC = SmallExperiment(
+    versions=("3",),
+    server="caddy",
+    congestion_control="fixed",
+    size="10 MB",
+    rate="50 Mbit/s",
+    time_limit="60 s",
+)
+"""nginx would send no more than its stream buffer of 64 kB at once, which a socket holds."""
+
+
+def clients() -> set[int]:
+    """Find the clients of this process's trials."""
+    family = process_tree.descendants(os.getpid())
+    return {process.pid for process in family if process.name == "curl"}
+
+
+@pytest.mark.planted("a busy machine gives the client no CPU", by="drops in UDP sockets")
+def test_datagrams_dropped_for_lack_of_a_cpu_are_the_beds_fault(
+    tmp_path: Path, caught: Caught
+) -> None:
+    """The client is stopped while the other processes run, as it may be by the scheduler."""
+    with burning(), stopped_at_times(clients):
+        assert caught(stage(BY_QUIC).run(tmp_path / "campaign", retries=0))
+
+
+def test_datagrams_that_a_client_leaves_are_data_where_no_others_compute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their number is in the record; any pressure passes here, because other tests may cause it."""
+    patience.lift(monkeypatch.setattr)
+    with stopped_at_times(clients):
+        (record,) = stage(BY_QUIC).run(tmp_path / "campaign", retries=0)
+    drops = check(record, SOCKET_DROPS.title(where="client"))
+    assert record.attempt.outcome.kind == "completed"
+    assert drops.passed
+    assert drops.measured is not None
+    assert drops.measured > 0
 
 
 @contextlib.contextmanager

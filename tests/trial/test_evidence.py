@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +49,23 @@ def test_the_congestion_control_of_a_socket_is_read(algorithm: str) -> None:
 def test_every_congestion_control_of_the_sockets_is_read(text: str, names: set[str]) -> None:
     """None without a socket."""
     assert evidence.algorithms(text) == names
+
+
+@pytest.mark.parametrize(("visited", "dropped"), [(False, 269), (True, 169)])
+def test_drops_before_the_measured_client_do_not_count(
+    tmp_path: Path, *, visited: bool, dropped: int
+) -> None:
+    """The counters are read after prior visits, too; IPv4, IPv6 and both reasons are added."""
+
+    def line(full: int) -> str:
+        counted = {"UdpInDatagrams": 9000, "UdpRcvbufErrors": full, "Udp6MemErrors": 9}
+        return json.dumps({"kernel": counted}) + "\n"
+
+    folder = tmp_path / "artifacts"
+    shutil.copytree(artifacts(H3_CLEAN), folder)
+    (folder / "datagrams-client.txt").write_text((line(91) if visited else "") + line(260))
+    found = evidence.read(planned(H3_CLEAN), CATALOG, folder).datagrams
+    assert {host: one.dropped for host, one in found.items()} == {"client": dropped}
 
 
 def test_a_whole_attempt_is_read_back() -> None:

@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from httpbed.bed.machine import machine_load
+from httpbed.experiment.check import SOCKET_DROPS
 from httpbed.experiment.trial import Check, Outcome
 from httpbed.trial import verdict
-from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.evidence import AttemptEvidence, HostDatagrams
 from planted import (
     Fault,
     broken,
@@ -323,6 +325,34 @@ def pressure(waited_s: float, over_s: float, source: str = "psi") -> Check:
     told = {"source": source, "seconds": waited_s, "over_s": over_s}
     evidence = replace(recorded_evidence(H2_LOSS), pressure=told)
     return next(check for check in checks(evidence, H2_LOSS) if check.name == "CPU pressure")
+
+
+def drops(dropped: int, share: float, source: str = machine_load.BY_TASK) -> Check:
+    """Check a QUIC client whose socket dropped so many datagrams under such a pressure."""
+    told = {"source": source, "seconds": 2 * share, "over_s": 2.0}
+    datagrams = {"client": HostDatagrams(8000, dropped), "server": HostDatagrams(4000, 0)}
+    evidence = replace(recorded_evidence(H3_CLEAN), pressure=told, datagrams=datagrams)
+    found = checks(evidence, H3_CLEAN)
+    (other,) = (one for one in found if one.name == SOCKET_DROPS.title(where="server"))
+    assert other.passed
+    return next(one for one in found if one.name == SOCKET_DROPS.title(where="client"))
+
+
+def test_a_dropped_datagram_is_the_beds_fault_only_where_others_had_the_cpus() -> None:
+    """Up to the pressure of a machine that a trial has for itself, the drops are data."""
+    assert drops(269, 0.2).passed is False
+    assert drops(1, 0.09).passed is False
+    assert drops(0, 0.2).passed
+    data = drops(269, 0.08)
+    assert (data.passed, data.measured) == (True, 269)
+    assert drops(269, 0.3, "psi").passed, "PSI counts the waits of the trial's own programs, too"
+    assert drops(269, 0.4, "psi").passed is False
+
+
+def test_an_attempt_of_before_the_counters_is_valid() -> None:
+    """What no file tells is not observed."""
+    found = [one for one in checks(recorded_evidence(H3_CLEAN), H3_CLEAN) if "UDP" in one.name]
+    assert [one.passed for one in found] == [None, None]
 
 
 def test_a_short_transfer_is_not_invalid_for_its_own_start() -> None:

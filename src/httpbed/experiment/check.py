@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from httpbed.base import units
 from httpbed.base.addon import Seam, refuse_duplicates
 from httpbed.experiment.check_descriptor import CheckDescriptor
 
@@ -142,9 +143,20 @@ PRESSURE = CheckDescriptor(
     by_strain=True,
     unit="1",
     # Paired with trials that ran alone, trials up to a quarter took 1 % longer at the median, and
-    # browsers' loads above it 4 to 39 %. Alone on two cores, all kinds of trials have up to 0.08,
-    # because the kernel's threads and httpbed count as others.
+    # browsers' loads above it 4 to 39 %.
     limit=0.25,
+)
+PRESSURE_ALONE = 0.08
+"""The most CPU pressure that trials of all kinds have alone on two cores: the kernel's threads and
+httpbed count as others."""
+SOCKET_DROPS = CheckDescriptor(
+    "drops in UDP sockets",
+    "bed",
+    "HTTP/3",
+    "The kernel dropped no datagram before a program took it, or the CPU pressure was at most"
+    f" {units.format_share(PRESSURE_ALONE)}: then the program was too slow by itself.",
+    by_strain=True,
+    unit="datagrams",
 )
 CONGESTION_CONTROL = CheckDescriptor(
     "sender's congestion control",

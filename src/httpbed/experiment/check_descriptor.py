@@ -20,6 +20,7 @@ CheckApplies = Literal[
     "scheduled changes",
     "events",
     "hand-over",
+    "HTTP/3",
     "proxies",
     "download",
     "page load",

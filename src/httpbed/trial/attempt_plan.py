@@ -151,6 +151,8 @@ class AttemptPlan:
     """Groups that run one after the other; the pings of a group share no link."""
     sockets: Mapping[str, ProcessSpec]
     """Commands that read the accepted sockets of each part that sends by TCP."""
+    datagrams: Mapping[str, ProcessSpec]
+    """Commands that read the UDP counters of each host that receives QUIC."""
     kept: frozenset[str]
     """The kinds of :data:`~httpbed.experiment.kept.KINDS` that it keeps."""
     measures_pressure: bool
@@ -180,6 +182,7 @@ class AttemptPlan:
             *self.network.counter_readings("before-start", "after-start"),
             *(client.process for client in self.clients),
             *self.sockets.values(),
+            *self.datagrams.values(),
             *self.network.counter_readings("before-stop", "after-stop"),
         )
 

@@ -24,8 +24,15 @@ from httpbed.trial.addition import TRIAL_ADDITIONS, AddedEvidence, AddedJudgemen
 from httpbed.trial.attempt_plan import EVIDENCE, read_object
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
-from httpbed.trial.hops import Chain, NetworkHop, ping_file, sockets_file
-from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial.hops import (
+    Chain,
+    NetworkHop,
+    datagrams_file,
+    ping_file,
+    quic_hosts,
+    sockets_file,
+)
+from httpbed.trial.plan import UDP_COUNTERS, CampaignSetup, TrialPlan
 
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
@@ -34,6 +41,16 @@ _SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
 Added = TypeVar("Added", bound=AddedEvidence)
 Body = Mapping[str, Any]
 """``bytes`` and ``sha256``."""
+
+
+@dataclass(frozen=True)
+class HostDatagrams:
+    """What became of the datagrams that reached the UDP sockets of a host."""
+
+    received: int
+    """Taken by programs."""
+    dropped: int
+    """Dropped by the kernel, because a socket's receive buffer was full or had no memory."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +82,8 @@ class AttemptEvidence:
     """What each client received while all were active; None where there was one client."""
     qdiscs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     """The kernel's counters by the time of reading; empty where the kernel carries nothing."""
+    datagrams: Mapping[str, HostDatagrams] = field(default_factory=dict)
+    """By host, for those that receive QUIC; an attempt of an earlier version has none."""
     silent: frozenset[str] = frozenset()
     """Servers and proxies whose programs log no requests."""
     added: Mapping[type[AddedEvidence], Any] = field(default_factory=dict)
@@ -157,6 +176,7 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
         reports=reports,
         fairness=reader.fairness(),
         qdiscs=_qdiscs(artifacts),
+        datagrams=reader.datagrams(),
         silent=reader.silent(),
         added={type(one): one for one in added},
         excess=evidence.get("excess", False),
@@ -182,6 +202,10 @@ class _Reader:
 
     def algorithms(self) -> dict[str, frozenset[str]]:
         return {hop.server: algorithms(self._text(sockets_file(hop))) for hop in self.planned.hops}
+
+    def datagrams(self) -> dict[str, HostDatagrams]:
+        texts = {one: self._text(datagrams_file(one)) for one in quic_hosts(self.planned.hops)}
+        return {host: _datagrams(text) for host, text in texts.items() if text}
 
     def fairness(self) -> FairShares | None:
         if not self.planned.scenario.competitors:
@@ -223,6 +247,20 @@ def algorithms(text: str) -> frozenset[str]:
     """Return the congestion controls that the output of ``ss --tcp --info`` names."""
     matches = (_SOCKET_ALGORITHM.match(line) for line in text.splitlines())
     return frozenset(match["name"] for match in matches if match)
+
+
+def _datagrams(text: str) -> HostDatagrams:
+    """Read the output of ``nstat --json``: a line after prior visits, if any, and one at the end.
+
+    The counters of a new network namespace begin at 0.
+    """
+    readings = [Counter(json.loads(line)["kernel"]) for line in text.splitlines()]
+    if len(readings) > 1:
+        readings[-1].subtract(readings[0])
+    counted = readings[-1]
+    names = {one: [name for name in counted if name.endswith(one)] for one in UDP_COUNTERS}
+    received, full, no_memory = (sum(counted[name] for name in names[one]) for one in UDP_COUNTERS)
+    return HostDatagrams(received, full + no_memory)
 
 
 def _of_visit(chain: Chain, log: ProgramReport, client: ProgramReport) -> ProgramReport:

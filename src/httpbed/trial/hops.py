@@ -48,6 +48,11 @@ class NetworkHop:
     """One for each access link over which the client reaches the server; otherwise one."""
 
     @property
+    def ends(self) -> tuple[str, str]:
+        """The client's host and the server's."""
+        return self.client_host, self.server_host
+
+    @property
     def title(self) -> str:
         """``CLIENT->SERVER``."""
         return f"{self.client}->{self.server}"
@@ -168,6 +173,17 @@ def ping_file(hop: NetworkHop, path: HopPath) -> str:
 def sockets_file(hop: NetworkHop) -> str:
     """Name the file with the sockets that a hop's server accepted."""
     return f"sockets-{hop.server}.txt"
+
+
+def datagrams_file(host: str) -> str:
+    """Name the file with the UDP counters of a host."""
+    return f"datagrams-{host}.txt"
+
+
+def quic_hosts(hops: Iterable[NetworkHop]) -> list[str]:
+    """Name the hosts whose programs receive QUIC."""
+    ends = (host for hop in hops if hop.transport == "quic" for host in hop.ends)
+    return list(dict.fromkeys(ends))
 
 
 def address(endpoint: str) -> str:

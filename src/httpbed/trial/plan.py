@@ -35,11 +35,13 @@ from httpbed.trial import addition, hops, parts
 from httpbed.trial.addition import TRIAL_ADDITIONS, PlannedParts
 from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
 from httpbed.trial.content import Content
-from httpbed.trial.hops import Chain, HopPath, NetworkHop, ping_file, sockets_file
+from httpbed.trial.hops import Chain, HopPath, NetworkHop, datagrams_file, ping_file, sockets_file
 from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES
 from httpbed.trial.program_roots import Programs
 
 PINGS = 3
+UDP_COUNTERS = ("InDatagrams", "RcvbufErrors", "MemErrors")
+"""What the kernel counts of each host's datagrams: taken by programs, and dropped at sockets."""
 PING_INTERVAL_S = 0.005
 
 
@@ -138,6 +140,7 @@ def plan(
         clients=clients,
         pings=_apart([_ping(hop, path, net) for hop in located for path in hop.paths]),
         sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
+        datagrams={host: _datagrams(host) for host in hops.quic_hosts(located)},
         kept=options.keep,
         measures_pressure=trial.clock == "real",
         keeps_packet_log=options.keeps_log,
@@ -279,6 +282,13 @@ def _sockets(hop: NetworkHop) -> ProcessSpec:
         stdout=file,
         stderr=file,
     )
+
+
+def _datagrams(host: str) -> ProcessSpec:
+    counters = (f"{protocol}{name}" for protocol in ("Udp", "Udp6") for name in UDP_COUNTERS)
+    options = ("--ignore", "--noupdate", "--zeros", "--json")
+    file = datagrams_file(host)
+    return ProcessSpec(argv=("nstat", *options, *counters), host=host, root=TOOLS, stdout=file)
 
 
 # The sandbox of an attempt: what each part sees and may use.

@@ -18,8 +18,10 @@ from httpbed.experiment.check import (
     FRAMES,
     LATENESS,
     PRESSURE,
+    PRESSURE_ALONE,
     RECEIVE_DROPS,
     ROUND_TRIP_TIME,
+    SOCKET_DROPS,
 )
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
@@ -27,7 +29,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.trial.checks import subject
 from httpbed.trial.checks.link import unjudged_rtt
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.hops import HopPath, NetworkHop
+from httpbed.trial.hops import HopPath, NetworkHop, quic_hosts
 from httpbed.trial.plan import TrialPlan
 
 RTT_EARLY_S = 0.0002
@@ -38,6 +40,8 @@ RTT_LATE_SHARE = 0.05
 MAX_PRESSURE_OF_MACHINE = 0.5
 """The limit where the kernel counts only the waits of all processes together. A third of the time
 is ordinary on two cores with client, server and emulator awake at once."""
+PRESSURE_OF_MACHINE_ALONE = 1 / 3
+"""What is ordinary there (:data:`MAX_PRESSURE_OF_MACHINE`)."""
 SHORTEST_JUDGED_S = 0.2
 """A shorter client is judged as if it had taken this long. A program's start and a handshake keep
 client, server and emulator awake together for tens of ms on any machine, and one time slice of
@@ -57,7 +61,10 @@ def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> I
         yield _backend(net, evidence.link)
         yield _frames(planned, evidence.link)
         yield _receive_drops(evidence.link)
-        yield _pressure(evidence) if planned.trial.clock == "real" else _no_pressure()
+        is_real = planned.trial.clock == "real"
+        yield _pressure(evidence) if is_real else _no_pressure()
+        for host in quic_hosts(hops):
+            yield _socket_drops(host, evidence, is_real=is_real)
         for hop in hops:
             yield _congestion_control(planned.scenario, hop, catalog, evidence, _where(hop, hops))
 
@@ -133,14 +140,43 @@ def _receive_drops(link: Any) -> Check:
 
 
 def _pressure(evidence: AttemptEvidence) -> Check:
-    waited = evidence.pressure["seconds"]
-    lasted = max(evidence.pressure["over_s"], SHORTEST_JUDGED_S)
-    share = min(waited / lasted, 1.0)
+    share, lasted = _pressed(evidence)
     source = evidence.pressure["source"]
     figure = f"{share:.0%} of {lasted:.2f} s with a task waiting, by {source}"
     most = PRESSURE.limit if source == machine_load.BY_TASK else MAX_PRESSURE_OF_MACHINE
     limit = f"at most {most:.0%}"
     return PRESSURE.result(passed=share <= most, figure=figure, limit=limit, measured=share)
+
+
+def _pressed(evidence: AttemptEvidence) -> tuple[float, float]:
+    """Return the share of the client's time with a task waiting, and that time in seconds."""
+    lasted = max(evidence.pressure["over_s"], SHORTEST_JUDGED_S)
+    return min(evidence.pressure["seconds"] / lasted, 1.0), lasted
+
+
+def _socket_drops(host: str, evidence: AttemptEvidence, *, is_real: bool) -> Check:
+    """Judge the datagrams that a host dropped at full sockets.
+
+    The buffer of a socket holds some 20 ms at 50 Mbit/s. The kernel drops what arrives beyond it,
+    and the sender takes that for a loss of the network. If the machine was busy, the program may
+    have had no CPU, and the attempt says nothing about it. If not, the program was too slow, or the
+    buffer that it chose too small: that is data, as in virtual time, where computing
+    takes no time. A program cannot break the check on a machine that nothing else occupies.
+    """
+    found = evidence.datagrams.get(host)
+    if found is None:
+        return SOCKET_DROPS.result(passed=None, figure="not counted", where=host)
+    figure = f"{found.dropped} of {found.received + found.dropped} datagrams"
+    passed, limit = True, ""
+    if found.dropped and is_real:
+        share, _ = _pressed(evidence)
+        by_task = evidence.pressure["source"] == machine_load.BY_TASK
+        most = PRESSURE_ALONE if by_task else PRESSURE_OF_MACHINE_ALONE
+        passed, limit = share <= most, f"0 with a CPU pressure above {most:.0%}"
+        figure += f", CPU pressure {share:.0%}"
+    return SOCKET_DROPS.result(
+        passed=passed, figure=figure, limit=limit, where=host, measured=found.dropped
+    )
 
 
 def _no_pressure() -> Check:

@@ -214,6 +214,7 @@ class _Run:
         }
         if ended:
             await asyncio.sleep(SETTLING_S + 2 * self.attempt.longest_rtt_s)
+            await asyncio.gather(*map(self.supervisor.run, self.attempt.datagrams.values()))
             self.phases.end("visit")
         return ended
 
@@ -269,8 +270,9 @@ class _Run:
             await asyncio.gather(clients, *beside, return_exceptions=True)
 
     async def _read_sockets(self) -> None:
-        """Read the senders' sockets that are left again; the output follows that of before."""
-        await asyncio.gather(*map(self.supervisor.run, self.attempt.sockets.values()))
+        """Read what sockets are left, and the hosts' counters; output follows that of before."""
+        readers = (*self.attempt.sockets.values(), *self.attempt.datagrams.values())
+        await asyncio.gather(*map(self.supervisor.run, readers))
 
     async def _bodies(self, one: PlannedClient) -> list[dict[str, Any] | None]:
         return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]
