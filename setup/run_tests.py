@@ -71,7 +71,7 @@ def jobs() -> tuple[list[Job], list[Job]]:
         alone.append(as_root("alone as root", "alone", *linked))
     beside = [
         pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked),
-        pytest("pure", "not namespaces and not alone and not slow", *spread(2), "tests"),
+        pytest("pure", "not namespaces and not alone and not slow", "tests"),
         *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests")),
     ]
     if IS_ROOT:
