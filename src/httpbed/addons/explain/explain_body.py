@@ -50,6 +50,7 @@ def run(
     """Explain trials of a campaign; ``how`` says how to run them again, None: not at all."""
     results = query.read(directory)
     rows = _chosen(results, treatments, trial)
+    require_covered(results, rows)
     missing = [row for row in rows if not _can_be_read(results, row)]
     repeated, notes = None, list[str]()
     if missing and how is not None:
@@ -115,13 +116,29 @@ def _one(rows: Sequence[Row], text: str) -> Row:
     return matching[0]
 
 
-def _can_be_read(results: Results, row: Row) -> bool:
-    """Whether running a trial again would add nothing: it has packets, or no rule covers it."""
+def require_covered(results: Results, rows: Sequence[Row]) -> None:
+    """Raise ConfigError if no rule covers any of these trials, such as those of page loads."""
+    reasons = [_why_not_covered(results, row) for row in rows]
+    if all(reasons):
+        remedy = f"httpbed report {results.directory} shows each trial over time"
+        raise ConfigError(
+            Mistake(str(results.directory), f"has no trial that can be divided: {reason}", remedy)
+            for reason in dict.fromkeys(reasons)
+        )
+
+
+def _why_not_covered(results: Results, row: Row) -> str:
+    """Return why no rule covers a trial; empty if one does."""
     try:
         evidence.refuse(scenario(results, {name: row[name] for name in results.experiment.factors}))
-    except NoTransferError:
-        return True
-    return explain_report.has_packets(results, row)
+    except NoTransferError as error:
+        return str(error)
+    return ""
+
+
+def _can_be_read(results: Results, row: Row) -> bool:
+    """Whether running a trial again would add nothing: it has packets, or no rule covers it."""
+    return bool(_why_not_covered(results, row)) or explain_report.has_packets(results, row)
 
 
 def _place(results: Results, row: Row) -> again.Chosen:
