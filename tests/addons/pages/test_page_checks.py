@@ -147,6 +147,15 @@ def test_each_fault_of_a_load_breaks_its_check(fault: str) -> None:
     assert broken(judged(of_browser(PAGE), of_log(PAGE))) == names
 
 
+def test_resources_with_other_bytes_are_named() -> None:
+    """Only those that differ, so that their names lead to the cause."""
+    browser = first(wire_bytes=99)(PAGE)
+    (check,) = [one for one in judged(browser, PAGE) if one.name == "bytes by browser and log"]
+    differing = {one.path for one, same in zip(browser, PAGE, strict=True) if one != same}
+    assert len(differing) == 1
+    assert {path for path in PATHS if path in check.figure} == differing
+
+
 def test_another_site_than_the_trials_is_reported() -> None:
     """The digests differ."""
     assert broken(judged(PAGE, PAGE, load(sha256=SITE.digest))) == set()

@@ -244,16 +244,29 @@ def _entry(one: LoggedRequest, has_names: bool) -> tuple[str, str, str, int]:
     return (one.authority if has_names else "", one.path, one.http_version, one.status)
 
 
-def _bytes(browser: Iterable[LoggedRequest], log: RequestLog, of: str) -> Check:
+def _bytes(browser: Sequence[LoggedRequest], log: RequestLog, of: str) -> Check:
     """Compare the bytes of all responses, header and body, as browser and log count them."""
     came, sent = _wire_bytes(browser), _wire_bytes(log.requests)
     if came is None or sent is None:
         figure = "not observed: one of them does not report them"
         return PAGE_BYTES.result(where=of, passed=None, figure=figure)
     figure = f"{came} received, {sent} sent, by {log.by}"
+    if came != sent:
+        figure += _some("differ", _differing(browser, log))
     return PAGE_BYTES.result(
         where=of, passed=came == sent, figure=figure, limit="equal", measured=came
     )
+
+
+def _differing(browser: Iterable[LoggedRequest], log: RequestLog) -> Counter[HostAndPath]:
+    """Return the resources whose bytes browser and log count differently."""
+    has_names = any(one.authority for one in log.requests)
+    came, sent = (
+        Counter((one.authority if has_names else "", one.path, one.wire_bytes) for one in requests)
+        for requests in (browser, log.requests)
+    )
+    alone = (came - sent) + (sent - came)
+    return Counter(dict.fromkeys(((host, path) for host, path, _ in alone), 1))
 
 
 def _wire_bytes(requests: Iterable[LoggedRequest]) -> int | None:
