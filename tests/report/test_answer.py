@@ -49,6 +49,17 @@ def test_the_answer_in_words() -> None:
     assert last.evidence not in last.text
 
 
+def test_a_program_keeps_its_name_where_it_begins_a_sentence() -> None:
+    """Its name is typed as it is printed, and is no word of a sentence."""
+    text = VERSIONS.replace('http_version = ["1.1", "2", "3"]', 'client = ["curl", "wget"]')
+    text = text.replace('loss = ["0 %", "2 %"]\n', "").replace('{ factor = "loss" }', '"2 %"')
+    text = text.replace('implementation = "curl"', 'implementation = { factor = "client" }')
+    text = text.replace('{ factor = "http_version" }', '"1.1"')
+    results = campaign(lambda levels, block: 1.0 + (levels["client"] == "wget") + block / 100, text)
+    found = sentences(find(results), results.document)
+    assert any(one.startswith("wget ") for one in found)
+
+
 def test_equal_treatments_are_called_equal() -> None:
     """The sentence gives the margin within which they are equal."""
     results = campaign(lambda _levels, block: 1 + block / 100)

@@ -139,9 +139,18 @@ def _of_condition(
     for row, ratio in compared:
         if not any((row, ratio) in group for group in groups):
             sentence = _comparison(findings, row, ratio)
-            yield Sentence(sentence_case(place + sentence.text), sentence.evidence)
+            text = f"{place}{sentence.text}"
+            if not _begins_with_a_level(findings, row):
+                text = sentence_case(text)
+            yield Sentence(text, sentence.evidence)
     for group in groups:
         yield _within_noise(findings, place, group)
+
+
+def _begins_with_a_level(findings: Findings, row: Row) -> bool:
+    """Whether a treatment's name begins with a level, such as a program's name, as it is typed."""
+    name = treatment_in_sentence(row.levels, findings.others)
+    return any(name.startswith(row.levels[first]) for first in findings.others[:1])
 
 
 def _with_one_reservation(
