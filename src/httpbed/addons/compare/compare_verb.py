@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -23,6 +23,7 @@ from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.verb import verb
 from httpbed.programs.catalog import Catalog
+from httpbed.store import campaign_folder
 
 BOTH = "both"
 """A word of ``--clock``."""
@@ -170,6 +171,7 @@ def _by_both_clocks(
     """
     clocks: tuple[Clock, Clock] = ("real", "virtual")
     places = {clock: directory / clock for clock in clocks}
+    _refuse_foreign(directory, places.values())
     for clock, place in places.items():
         say(f"clock: {clock}, in {place}")
         run.execute(load(clock), catalog, place, chosen)
@@ -186,6 +188,15 @@ def _by_both_clocks(
         echo(line)
     echo(f"reports: {' and '.join(str(one / 'report.html') for one in places.values())}", err=True)
     return code
+
+
+def _refuse_foreign(directory: Path, places: Collection[Path]) -> None:
+    """Refuse, before the first trial, folders in which one of the two campaigns cannot be."""
+    if directory.is_dir() and any(directory.iterdir()) and not any(map(Path.exists, places)):
+        reason, remedy = "holds other files than two campaigns'", "choose another folder with -o"
+        raise ConfigError([Mistake(str(directory), reason, remedy)])
+    for place in places:
+        campaign_folder.refuse_foreign(place)
 
 
 def _require_compatible(

@@ -276,7 +276,8 @@ def _page(text: str) -> str | dict[str, str]:
     """Return a page as experiments name it; its path is absolute, so that the file can move."""
     if text.lower().endswith(".har"):
         return {"har": str(Path(text).resolve())}
-    return {"folder": str(Path(text).resolve())} if Path(text).is_dir() else text
+    is_folder = "/" in text or Path(text).is_dir()  # no name of a page has a slash
+    return {"folder": str(Path(text).resolve())} if is_folder else text
 
 
 def _groups(

@@ -260,11 +260,13 @@ def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[
     mistakes: list[Mistake] = []
     values = {}
     mistakes += _stray(line.options)
-    replaced = {name for one, names in INSTEAD.items() if line.options.get(one) for name in names}
+    stray = {name for one, names in INSTEAD.items() if line.options.get(one) for name in names}
+    if line.options.get("page") is None:
+        stray.update(OF_PAGES)
     for option in OPTIONS:
         typed = line.options.get(option.name)
         text = option.default if typed is None else typed
-        if option.name in replaced:
+        if option.name in stray:
             continue
         if text is not None:
             listed = [_spelled(option.kind, one) for one in _parts(text)]

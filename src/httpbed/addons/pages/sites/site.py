@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -205,8 +206,7 @@ def read(folder: Path) -> Site:
             raise ConfigError([Mistake(place, "is too large for a site's list")])
         site = Site.model_validate_json((folder / SITE_FILE).read_bytes())
     except OSError as error:
-        remedy = "make the folder with httpbed pages mirror"
-        raise ConfigError([Mistake(place, f"cannot be read: {error.strerror}", remedy)]) from None
+        raise ConfigError([_unread(folder, error)]) from None
     except ValidationError as error:
         wrong = [
             Mistake(
@@ -219,6 +219,20 @@ def read(folder: Path) -> Site:
     if mistakes := [*_mistakes(site, folder)]:
         raise ConfigError(mistakes)
     return site
+
+
+def _unread(folder: Path, error: OSError) -> Mistake:
+    """Return why a site's list cannot be read: most often the page was not mirrored before."""
+    command = "httpbed pages mirror"
+    if not folder.is_dir():
+        reason = "is not a folder" if folder.exists() else "there is no such folder"
+        return Mistake(str(folder), reason, f"make the folder with {command}")
+    if isinstance(error, FileNotFoundError):
+        reason = f"has no {SITE_FILE}, so it is no mirrored page"
+        typed = shlex.quote(str(folder))
+        remedy = f"mirror it first: {command} {typed} -o mirrored/{shlex.quote(folder.name)}"
+        return Mistake(str(folder), reason, remedy)
+    return Mistake(str(folder / SITE_FILE), f"cannot be read: {error.strerror}")
 
 
 def changed(site: Site, folder: Path) -> Iterator[Resource]:
