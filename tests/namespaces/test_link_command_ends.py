@@ -127,8 +127,10 @@ def test_ctrl_c_leaves_the_server_alone() -> None:
     ask = f'{shlex.quote(sys.executable)} -c "{ASK_STATUS}"; echo; cat'
     with terminal("--isolated", "--server", server, "sh", "-c", f"trap : INT; {ask}; {ask}") as tty:
         tty.see(b"status 200")
+        until(lambda: "cat" in family(tty.process.pid))
         tty.type(b"\x03")
         tty.see(b"status 200")
+        until(lambda: "cat" in family(tty.process.pid))
         tty.type(b"\x04")
         assert tty.process.wait(PATIENCE_S) == 0
 
