@@ -71,7 +71,9 @@ def test_an_exposed_port_is_reached_over_the_link() -> None:
     assert ended.stdout == "welcome\n", ended.stderr
     counters = json.loads(ended.stderr.splitlines()[-1])
     assert (counters["outside"], counters["loopback_packets"]) == ("ports", 0)
-    assert all(way["packets"]["delivered"] > 2 for way in counters["link"]["directions"])
+    handshake = 2  # packets of each side before the greeting is there; an end may be under way
+    ways = counters["link"]["directions"]
+    assert all(way["packets"]["delivered"] >= handshake for way in ways)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
