@@ -84,13 +84,21 @@ class ShownTrial:
 
 
 def find(results: Results, text: str) -> ShownTrial:
-    """Return the trial that ``BLOCK/TRIAL`` names; the first characters of TRIAL suffice.
+    """Return the trial that ``BLOCK/TRIAL`` names, with what is shown of it.
+
+    Raises:
+        ConfigError: As :func:`find_row`.
+    """
+    return _shown(results, find_row(attempts.valid(results), text))
+
+
+def find_row(rows: Sequence[AttemptRow], text: str) -> AttemptRow:
+    """Return the row that ``BLOCK/TRIAL`` names; the first characters of TRIAL suffice.
 
     Raises:
         ConfigError: It names none, or several.
     """
     block, slash, name = text.partition("/")
-    rows = attempts.valid(results)
     matching = [
         row
         for row in rows
@@ -100,7 +108,7 @@ def find(results: Results, text: str) -> ShownTrial:
         and str(row["block"]) == block.lstrip("0")
     ]
     if len(matching) == 1:
-        return _shown(results, matching[0])
+        return matching[0]
     found = f"{len(matching)} trials" if matching else "no trial with a valid attempt"
     reason = f"{text!r} matches {found}"
     some = [f"{row['block']}/{row['trial']}" for row in (matching or rows)]

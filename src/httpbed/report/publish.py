@@ -31,21 +31,25 @@ def document(
     return sections.document(source)
 
 
-def save(document: Document, directory: Path, path: Path | None = None) -> Path:
-    """Write the HTML report, by default into the campaign, and its figures; return its path.
+def save(
+    document: Document, directory: Path, path: Path | None = None, *, name: str = REPORT
+) -> Path:
+    """Write the HTML report and its figures; return its path.
+
+    Without a ``path`` of the user's it goes into the campaign, by its ``name``.
 
     The report appears whole or not at all; figures go to the folder ``figures`` beside it.
     """
     write = disk.write_output if path else disk.write_beside
-    path = path or directory / REPORT
+    path = path or directory / name
     text = html.render(document)
     folder = path.parent / FIGURES
     for section in document.sections:
         for plot in section.figures():
             plot.save(folder)
-        for name, data in section.files.items():
+        for file, data in section.files.items():
             folder.mkdir(parents=True, exist_ok=True)
-            disk.write_beside(folder / name, data)
+            disk.write_beside(folder / file, data)
     write(path, text.encode())
     return path
 

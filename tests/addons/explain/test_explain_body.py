@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.explain import explain_body
+from httpbed.addons.explain.explain_report import Shown
 from httpbed.base.errors import ConfigError
 from httpbed.results import attempts
 from page_campaigns import page_campaign
@@ -23,3 +24,18 @@ def test_a_campaign_of_page_loads_is_refused_once(tmp_path: Path) -> None:
     assert mistake.place == str(results.directory)
     assert "page" in mistake.reason
     assert mistake.remedy
+
+
+def test_the_page_follows_no_link_out_of_a_campaign(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A campaign comes from anywhere, and so do the links in its folder."""
+    results = page_campaign(tmp_path / "campaign")
+    own = tmp_path / "own.txt"
+    own.write_text("mine")
+    page = results.directory / explain_body.REPORT
+    page.symlink_to(own)
+    explain_body._print(Shown(results, []), "text", results.directory)
+    assert own.read_text() == "mine"
+    assert not page.is_symlink()
+    assert str(page) in capsys.readouterr().out

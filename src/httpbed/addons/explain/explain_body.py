@@ -23,12 +23,11 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
 from httpbed.experiment.factorial import treatment_key
 from httpbed.programs.catalog import Catalog
-from httpbed.report import html, markdown, terminal, terminal_report
+from httpbed.report import markdown, one_trial, publish, terminal, terminal_report
 from httpbed.report.sections import Document
 from httpbed.results import attempts
 from httpbed.results.sample import of_trials, scenario
 from httpbed.store import query
-from httpbed.store.layout import FIGURES
 from httpbed.store.results import Results
 
 Row = Mapping[str, Any]
@@ -72,7 +71,7 @@ def run(
 def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> list[Row]:
     rows: list[Row] = [*attempts.valid(results)]
     if trial is not None:
-        return [_one(rows, trial)]
+        return [one_trial.find_row(rows, trial)]
     wanted = _levels(results, treatments)
     rows = [row for row in rows if all(row[name] in some for name, some in wanted.items())]
     if not rows:
@@ -100,20 +99,6 @@ def _levels(results: Results, treatments: Sequence[str]) -> dict[str, set[str]]:
     if mistakes:
         raise ConfigError(mistakes)
     return levels
-
-
-def _one(rows: Sequence[Row], text: str) -> Row:
-    block, _, name = text.partition("/")
-    matching = [
-        row
-        for row in rows
-        if name and row["trial"].startswith(name) and str(row["block"]) == block.lstrip("0")
-    ]
-    if len(matching) != 1:
-        reason = f"{text!r} matches {len(matching) or 'no'} valid trials"
-        known = ", ".join(f"{row['block']}/{row['trial']}" for row in (matching or rows)[:6])
-        raise ConfigError([Mistake("--trial", reason, f"there are: {known or 'none yet'}")])
-    return matching[0]
 
 
 def require_covered(results: Results, rows: Sequence[Row]) -> None:
@@ -174,13 +159,8 @@ def _print(shown: Shown, form: str, directory: Path) -> None:
 
 def _save(document: Document, directory: Path) -> Path | None:
     """Write the HTML page and its figures into a campaign; None where that is read-only."""
-    path = directory / REPORT
     try:
-        path.write_text(html.render(document), encoding="utf-8")
-        for section in document.sections:
-            for plot in section.figures():
-                plot.save(directory / FIGURES)
+        return publish.save(document, directory, name=REPORT)
     except OSError as error:
         echo(f"note: no HTML page: {error}", err=True)
         return None
-    return path
