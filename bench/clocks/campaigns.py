@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from httpbed.addons.compare import both_clocks
-from httpbed.addons.compare.both_clocks import CLOCKS, TreatmentByClocks
+from httpbed.addons.compare.both_clocks import TreatmentByClocks
+from httpbed.base.clock import CLOCKS
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.results import log_ratio, sample
 from httpbed.results.sample import Sample

@@ -7,11 +7,12 @@ next timer. So it shows the time that a network takes, and a busy machine change
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, get_args
 
 NS = 1e9
 """Nanoseconds in a second."""
 Clock = Literal["real", "virtual"]
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
 
 GUEST_STARTS = datetime(2027, 1, 15, 8, tzinfo=UTC)
 """What the clock of every guest shows when it starts."""

@@ -21,9 +21,9 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
-from httpbed.base.clock import Clock
+from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, HostError
 from httpbed.bed.machine import machine_load
 from httpbed.campaign import addition, preparation
@@ -49,7 +49,7 @@ Load = Callable[[Clock | None], LoadedExperiment]
 
 def typed(word: str | None) -> Clock | None:
     """Return the clock that a word of ``--clock`` names; None if it leaves it open."""
-    return next((one for one in get_args(Clock) if one == word), None)
+    return next((one for one in CLOCKS if one == word), None)
 
 
 def of_campaign(directory: Path) -> Clock | None:

@@ -6,7 +6,7 @@ Options about an experiment are in :mod:`httpbed.cli.experiment_argument`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +84,20 @@ change_format_option = click.option(
 )
 
 
+def format_mistakes(form: str | None, *, as_json: bool) -> Iterator[Mistake]:
+    """Yield the mistake of ``--json`` beside another ``--format``."""
+    if as_json and form not in {None, "json"}:
+        yield Mistake("--json", f"contradicts --format {form}", "give one of them")
+
+
 def chosen_format(form: str | None, *, as_json: bool) -> str:
     """Return the format that ``--format`` or ``--json`` chooses.
 
     Raises:
         ConfigError: They contradict each other.
     """
-    if as_json and form not in {None, "json"}:
-        raise ConfigError([Mistake("--json", f"contradicts --format {form}", "give one of them")])
+    if mistakes := [*format_mistakes(form, as_json=as_json)]:
+        raise ConfigError(mistakes)
     return "json" if as_json else form or "text"
 
 

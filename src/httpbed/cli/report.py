@@ -14,7 +14,7 @@ import click
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.cli import output_file
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, json_option
+from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, format_mistakes, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 from httpbed.store import damage
@@ -249,9 +249,7 @@ def _require_compatible(
     form: str | None, chosen: Mapping[str, object], trial: str | None, *, as_json: bool
 ) -> None:
     """Raise ConfigError with every option that would be without effect."""
-    mistakes = []
-    if as_json and form not in {None, "json"}:
-        mistakes.append(Mistake("--json", f"contradicts --format {form}", "give one of them"))
+    mistakes = [*format_mistakes(form, as_json=as_json)]
     given = [name for name, value in chosen.items() if value]
     if trial is not None:
         reason = "has no meaning with --trial, which shows one trial as it was"

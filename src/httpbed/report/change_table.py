@@ -15,6 +15,7 @@ from httpbed.report.document import Cell, Column, Table, Tone
 from httpbed.report.phrasing import (
     DASH,
     NumberFormat,
+    compared_blocks,
     number_format,
     sentence_case,
     title,
@@ -48,7 +49,7 @@ def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
                 for header, column in zip(("before", "after"), medians, strict=True)
             ),
             Column("change [90 %]", tuple(map(_change, changes))),
-            Column.of("n", map(_blocks, changes), wraps=True),
+            Column.of("n", (compared_blocks(one.pairs, one.blocks) for one in changes), wraps=True),
             Column("verdict", tuple(map(_verdict, changes)), wraps=True),
         ),
     )
@@ -74,10 +75,6 @@ def _change(one: TreatmentChange) -> Cell:
 
 def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.{1 if abs(ratio - 1) >= 1e-3 else 2}f}"
-
-
-def _blocks(one: TreatmentChange) -> str:
-    return f"{one.pairs} paired" if one.pairs else " and ".join(map(str, one.blocks))
 
 
 def _verdict(one: TreatmentChange) -> Cell:

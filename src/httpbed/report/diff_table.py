@@ -12,7 +12,7 @@ from rich.text import Text
 from httpbed.base.errors import visible
 from httpbed.experiment.design import Difference
 from httpbed.experiment.metric import METRICS
-from httpbed.report.phrasing import DASH, title, treatment
+from httpbed.report.phrasing import DASH, compared_blocks, title, treatment
 from httpbed.report.terminal import Console
 from httpbed.results.campaign_comparison import TreatmentDifference
 from httpbed.store import resume
@@ -43,7 +43,7 @@ def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) 
             Text(visible(treatment(one.levels, tuple(one.levels)))),
             f"{one.ratio:.3f}" if math.isfinite(one.ratio) else DASH,
             _interval(one),
-            f"{one.pairs} paired" if one.pairs else " and ".join(map(str, one.blocks)),
+            compared_blocks(one.pairs, one.blocks),
             ", ".join(f"{tally.completed}/{tally.ended}" for tally in one.tallies),
             Text(_words(one), _colour(one, metric)),
         )

@@ -212,6 +212,8 @@ class ReportInput:
     """Whether figures are wanted; Markdown has none, and drawing takes seconds."""
     every_trial: bool = False
     """Whether all trials are drawn over time, not only the typical ones."""
+    computed: dict[str, Any] = field(default_factory=dict)
+    """What the sections and notes of an addon share, by its name: it is computed once."""
 
     @property
     def document(self) -> Mapping[str, Any]:

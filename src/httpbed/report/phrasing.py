@@ -328,6 +328,11 @@ def few(names: Sequence[str], kind: str) -> list[str]:
     return [*shown, f"and {len(names) - len(shown)} more {kind}"]
 
 
+def compared_blocks(pairs: int, blocks: tuple[int, int]) -> str:
+    """Return how many blocks a comparison has: ``6 paired``, or those of both sides."""
+    return f"{pairs} paired" if pairs else " and ".join(map(str, blocks))
+
+
 @dataclass(frozen=True)
 class Sentence:
     """One finding."""

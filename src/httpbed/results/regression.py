@@ -28,6 +28,7 @@ import numpy as np
 from scipy import stats
 
 from httpbed.experiment.metric import METRICS
+from httpbed.programs.catalog import BUILD, BUILDS
 from httpbed.results import campaign_comparison, log_ratio
 from httpbed.results import sample as samples
 from httpbed.results.campaign_comparison import Levels, levels_of
@@ -94,10 +95,6 @@ def compare(
     paired = _paired_blocks(baseline, campaign)
     tests = [_tests(one, now, margin, paired.get(levels_of(now), ())) for one, now in pairs]
     return tuple(_judged(pairs, tests, margin))
-
-
-BUILD, BUILDS = "build", ("old", "new")
-"""The factor of a program's two builds, and its levels."""
 
 
 def has_builds(campaign: Results) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.base.clock import Clock
+from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import visible
 from httpbed.cli import run
 from httpbed.experiment.factorial import TreatmentKey
@@ -32,7 +32,6 @@ from httpbed.results.sample import Floats, Sample
 from httpbed.store import query
 
 METRIC = "request_time"
-CLOCKS: tuple[Clock, Clock] = ("real", "virtual")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import click
 
 from httpbed.addons.compare import comparison
 from httpbed.addons.compare.options import OPTIONS, CommandLine
-from httpbed.base.clock import Clock
+from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
 from httpbed.campaign.preparation import LoadedExperiment
@@ -169,8 +169,7 @@ def _by_both_clocks(
 
     Real time runs first, while the machine is as it was when the user asked.
     """
-    clocks: tuple[Clock, Clock] = ("real", "virtual")
-    places = {clock: directory / clock for clock in clocks}
+    places = {clock: directory / clock for clock in CLOCKS}
     _refuse_foreign(directory, places.values())
     for clock, place in places.items():
         say(f"clock: {clock}, in {place}")
@@ -203,9 +202,7 @@ def _require_compatible(
     against: object, fail_above: float | None, form: str | None, *, dry_run: bool, as_json: bool
 ) -> None:
     """Raise ConfigError with every option that would be without effect."""
-    mistakes = []
-    if as_json and form not in {None, "json"}:
-        mistakes.append(Mistake("--json", f"contradicts --format {form}", "give one of them"))
+    mistakes = [*options.format_mistakes(form, as_json=as_json)]
     given = {"--json": as_json, "--format": form is not None}
     for option in (option for option, is_given in given.items() if is_given and dry_run):
         reason = "has no meaning with --dry-run, which prints the experiment file"

@@ -31,14 +31,12 @@ from httpbed.addons.compare.options import (
 from httpbed.addons.compare.senders import Cell, Offer, boxes, skipped
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.roles import FIXED
-from httpbed.programs.catalog import Catalog, second_build
+from httpbed.programs.catalog import BUILD, BUILDS, Catalog, second_build
 
 Factors = dict[str, list[str] | dict[str, Any]]
 ROLES = ("client", "proxy", "server")
 """Factors that choose programs, in the order of a cell."""
 CONTROL = "congestion_control"
-BUILD, BUILDS = "build", ("old", "new")
-"""Factor of a program's two builds, and its levels."""
 FIRST_LINK: KeyPath = ("topology", "links", 0)
 
 

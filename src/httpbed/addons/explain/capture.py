@@ -29,11 +29,11 @@ IPV6_BYTES = 40
 TCP, UDP = 6, 17
 UDP_BYTES = 8
 SYN, ACK, FIN = 0x02, 0x10, 0x01
-MOST_HEADER = ETHERNET + IPV6_BYTES + 60
+MAX_HEADER = ETHERNET + IPV6_BYTES + 60
 """Bytes of a frame that are looked at: Ethernet, IPv6 and the longest TCP header."""
 WINDOW_SCALE = 3
 """Kind of the TCP option (RFC 7323 section 2.2)."""
-MOST_SCALE = 14
+MAX_SCALE = 14
 
 
 class CaptureError(ValueError):
@@ -85,7 +85,7 @@ def load(path: Path) -> Headers:
 def read(data: bytes) -> Headers:
     """Read the headers of a capture's bytes; see :func:`load`."""
     places, interfaces, lengths = _frames(data)
-    width = MOST_HEADER
+    width = MAX_HEADER
     padded = np.frombuffer(data + bytes(width), dtype=np.uint8)
     table = padded[places[:, None] + np.arange(width)].astype(np.int64)
     version = table[:, ETHERNET] >> 4
@@ -162,6 +162,6 @@ def _scales(table: Numbers, begins: Numbers, header: Numbers, syn: NDArray[np.bo
                 place += 1
                 continue
             if options[place] == WINDOW_SCALE:
-                scales[row] = min(MOST_SCALE, options[place + 2])
+                scales[row] = min(MAX_SCALE, options[place + 2])
             place += max(2, options[place + 1])
     return scales

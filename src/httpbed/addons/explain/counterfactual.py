@@ -30,7 +30,7 @@ from httpbed.store.results import Results
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 from httpbed.trial.verdict import AttemptId
 
-MOST_RUNGS = 4
+MAX_RUNGS = 4
 WORTH = 0.05
 """Share of the time that a cause must cost to be lifted."""
 LONGER_QUEUE = {"discipline": "droptail", "limit": "100000 packets"}
@@ -68,7 +68,7 @@ class _Ladder:
     def rungs(self) -> Iterator[Rung]:
         """Yield rungs until nothing worth it can be lifted."""
         now, document, tried = self.first, self.trial.document, set[str]()
-        for _ in range(MOST_RUNGS):
+        for _ in range(MAX_RUNGS):
             lift = _next(now, document, tried)
             if lift is None:
                 return

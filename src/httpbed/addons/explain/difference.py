@@ -12,8 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from httpbed.addons.explain.causes import NAMES
-from httpbed.addons.explain.explanation import NS, Explained
-from httpbed.base import units
+from httpbed.addons.explain.explanation import NS, Explained, duration_text
 
 MAX_NAMED = 5
 """Causes that a sentence names."""
@@ -43,11 +42,11 @@ class Difference:
     def sentence(self, fast: str, slow: str) -> str:
         """Say it with the names of the two, without the full stop."""
         named = [
-            f"{'+' if ns > 0 else '-'}{_s(abs(ns))} {name}"
+            f"{'+' if ns > 0 else '-'}{duration_text(abs(ns))} {name}"
             for name, ns in self.causes[:MAX_NAMED]
             if abs(ns) >= WORTH * self.whole
         ]
-        return f"{slow} took {_s(self.whole)} longer than {fast}: {', '.join(named)}"
+        return f"{slow} took {duration_text(self.whole)} longer than {fast}: {', '.join(named)}"
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""
@@ -70,7 +69,3 @@ def of(known: Sequence[Explained]) -> Difference | None:
     by_time = sorted(completed, key=lambda one: one.division.whole)
     found = Difference(by_time[0], by_time[-1])
     return found if found.whole > 0 else None
-
-
-def _s(ns: int) -> str:
-    return units.format_duration(ns / NS, units.SHORT_DIGITS)

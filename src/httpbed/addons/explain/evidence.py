@@ -30,7 +30,7 @@ from httpbed.store.packet_log import PacketLog
 BITS = 8
 NS = 1_000_000_000
 LINK_CONFIGURATION = "link.json"
-MOST_BYTES = 2**31
+MAX_BYTES = 2**31
 """Largest capture that is read; 30 million full packets have 45 GB."""
 
 
@@ -126,7 +126,7 @@ def _packets(artifacts: Path, result: Mapping[str, Any]) -> tuple[PacketLog, Hea
     files = artifacts / PACKET_LOG, artifacts / CAPTURE
     if not all(file.is_file() for file in files):
         raise NoTransferError("it kept no packets")
-    if files[1].stat().st_size > MOST_BYTES:
+    if files[1].stat().st_size > MAX_BYTES:
         raise NoTransferError("its capture is larger than 2 GiB")
     try:
         return packet_log.load(files[0], is_cut_off=True), capture.load(files[1])
@@ -286,38 +286,27 @@ def _numbered(
     data: Sent, answers: Sent, data_headers: Headers, answer_headers: Headers
 ) -> tuple[Sent, Sent]:
     """Return both directions with TCP's numbers, each from 0 at its SYN."""
-    first = _from(data_headers.sequence, data_headers.flags)
+    first = _unwrapped(data_headers.sequence)
     own_syn = data_headers.flags & capture.SYN > 0
     acknowledged = _following(answer_headers.acknowledgement, data_headers.sequence)
     scale = _scale(answer_headers, data_headers)
     window = answer_headers.window << np.where(answer_headers.flags & capture.SYN > 0, 0, scale)
-    none = np.zeros(len(data), dtype=np.int64)
     return (
-        Sent(
-            **{
-                **{name: getattr(data, name) for name in Sent.__annotations__},
-                "first": first + own_syn,
-                "acknowledged": none,
-                "edge": none,
-            }
-        ),
-        Sent(
-            **{
-                **{name: getattr(answers, name) for name in Sent.__annotations__},
-                "acknowledged": acknowledged,
-                "edge": acknowledged + window,
-            }
-        ),
+        replace(data, first=first + own_syn),
+        replace(answers, acknowledged=acknowledged, edge=acknowledged + window),
     )
 
 
-def _from(sequence: Numbers, flags: Numbers) -> Numbers:
+def _nearest(differences: Numbers) -> Numbers:
+    """Return differences of numbers modulo 2^32, each as the nearest one (RFC 9293, 3.4)."""
+    return (differences + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def _unwrapped(numbers: Numbers) -> Numbers:
     """Return TCP's numbers without their wrap at 2^32, from the first packet's."""
-    del flags
-    if not len(sequence):
-        return sequence
-    steps = (np.diff(sequence) + (1 << 31)) % (1 << 32) - (1 << 31)
-    return np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
+    if not len(numbers):
+        return numbers
+    return np.concatenate([[0], np.cumsum(_nearest(np.diff(numbers)))]).astype(np.int64)
 
 
 def _following(acknowledgement: Numbers, sequence: Numbers) -> Numbers:
@@ -329,9 +318,7 @@ def _following(acknowledgement: Numbers, sequence: Numbers) -> Numbers:
     if not len(known):
         return found
     values = acknowledgement[known]
-    origin = int((values[0] - sequence[0] + (1 << 31)) % (1 << 32) - (1 << 31))
-    steps = (np.diff(values) + (1 << 31)) % (1 << 32) - (1 << 31)
-    found[known] = np.concatenate([[origin], origin + np.cumsum(steps)])
+    found[known] = _nearest(values[0] - sequence[0]) + _unwrapped(values)
     return found
 
 

@@ -91,9 +91,7 @@ def _shown(every: Sequence[Explained], *, in_force: bool = False) -> list[str]:
 
 def _bar(axes: Axes, place: int, one: Explained) -> None:
     left = 0.0
-    for name, cost in sorted(
-        one.division.costs().items(), key=lambda pair: list(BY_NAME).index(pair[0])
-    ):
+    for name, cost in one.division.costs().items():
         axes.barh(place, cost / NS, left=left, color=BY_NAME[name].colour, height=0.72)
         left += cost / NS
 

@@ -9,7 +9,13 @@ from typing import Any
 
 from httpbed.addons.explain import difference, explain_figures
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.explanation import Explained, Unexplained, explained, typical
+from httpbed.addons.explain.explanation import (
+    Explained,
+    Unexplained,
+    duration_text,
+    explained,
+    typical,
+)
 from httpbed.addons.explain.rung import Rung
 from httpbed.base import units
 from httpbed.experiment.kept import PACKET_LOG
@@ -36,7 +42,6 @@ from httpbed.report.sections import Document
 from httpbed.store import layout
 from httpbed.store.results import Results
 
-NS = 1_000_000_000
 MAX_BANDS = 6
 """Trials whose bands over time are drawn."""
 MAX_SECTION = 24
@@ -168,7 +173,7 @@ class Shown:
 
 
 def _time(one: Explained | Unexplained) -> str:
-    return _seconds(one.division.whole) if isinstance(one, Explained) else ""
+    return duration_text(one.division.whole) if isinstance(one, Explained) else ""
 
 
 def _saved(rung: Rung) -> str:
@@ -196,14 +201,14 @@ def _by_cause(known: Sequence[Explained], names: Sequence[str]) -> Iterator[Colu
         costs = one.division.costs()
         rest = sum(value for name, value in costs.items() if name not in names)
         cells = [_cell(costs.get(name, 0), one) for name in names]
-        whole = Cell(_seconds(one.division.whole))
+        whole = Cell(duration_text(one.division.whole))
         yield Column(title(one), (*cells, _cell(rest, one), whole), right=True)
 
 
 def _by_trial(known: Sequence[Explained], names: Sequence[str]) -> Iterator[Column]:
     """Yield a column of shares for each cause."""
     yield Column.of("trial", map(title, known), is_name=True)
-    yield Column.of("time", (_seconds(one.division.whole) for one in known), right=True)
+    yield Column.of("time", (duration_text(one.division.whole) for one in known), right=True)
     costs = [one.division.costs() for one in known]
     rest = [sum(value for name, value in cost.items() if name not in names) for cost in costs]
     every = [(name, [cost.get(name, 0) for cost in costs]) for name in names]
@@ -260,11 +265,7 @@ def _surety(one: Explained, name: str) -> str:
 
 def _cell(ns: int, one: Explained) -> Cell:
     share = ns / max(1, one.division.whole)
-    return Cell(f"{_seconds(ns)} ({100 * share:.0f} %)" if ns else "", share=share)
-
-
-def _seconds(ns: int) -> str:
-    return units.format_duration(ns / NS, units.SHORT_DIGITS)
+    return Cell(f"{duration_text(ns)} ({100 * share:.0f} %)" if ns else "", share=share)
 
 
 def _evidence(known: Iterable[Explained]) -> Iterator[str]:
@@ -281,10 +282,10 @@ def _kernel(one: Explained) -> Iterator[str]:
         return
     own = one.division.forces().get("receiver's window", 0)
     if own or one.kernel.receiver_limited:
-        kernel = _seconds(one.kernel.receiver_limited)
-        yield f"receiver's window in force {_seconds(own)}, {kernel} by the sender's kernel"
+        kernel = duration_text(one.kernel.receiver_limited)
+        yield f"receiver's window in force {duration_text(own)}, {kernel} by the sender's kernel"
     if one.kernel.buffer_limited:
-        yield f"sender's buffer full {_seconds(one.kernel.buffer_limited)} by its kernel"
+        yield f"sender's buffer full {duration_text(one.kernel.buffer_limited)} by its kernel"
 
 
 def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
@@ -293,15 +294,20 @@ def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
     return (folder / PACKET_LOG).is_file()
 
 
-def _typical(results: Results) -> list[Explained]:
+def _typical(source: ReportInput) -> list[Explained]:
     """Explain the typical trials of a campaign; none of one that kept no packets."""
-    if not any(has_packets(results, row) for row in results.last_attempts):
-        return []
-    return explained(typical(results, catalogs.load(), most=MAX_SECTION))
+    if "explain" not in source.computed:
+        results = source.results
+        kept = any(has_packets(results, row) for row in results.last_attempts)
+        source.computed["explain"] = (
+            explained(typical(results, catalogs.load(), most=MAX_SECTION)) if kept else []
+        )
+    found: list[Explained] = source.computed["explain"]
+    return found
 
 
 def _section(source: ReportInput) -> Section | None:
-    found = _typical(source.results)
+    found = _typical(source)
     if not found:
         return None
     sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in found)
@@ -311,7 +317,7 @@ def _section(source: ReportInput) -> Section | None:
 
 def _held(source: ReportInput) -> Iterator[str]:
     """Say which windows hold which treatments."""
-    names, found = defaultdict[str, list[str]](list), _typical(source.results)
+    names, found = defaultdict[str, list[str]](list), _typical(source)
     for one in found:
         share = one.division.costs().get("fixed window", 0) / max(1, one.division.whole)
         if one.held and share >= HELD_SHARE:

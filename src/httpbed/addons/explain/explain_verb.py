@@ -10,10 +10,8 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument
-from httpbed.cli.options import CAMPAIGN, OneOf, json_option
+from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, chosen_format, json_option
 from httpbed.cli.verb import verb
-
-FORMATS = ("text", "markdown", "json")
 
 
 @verb("explain")
@@ -99,9 +97,7 @@ def command(
     if no_run and tries:
         reason = "contradicts --no-run: it runs trials"
         raise ConfigError([Mistake("--try", reason, "give one of them")])
-    if as_json and form not in {None, "json"}:
-        reason = f"contradicts --format {form}"
-        raise ConfigError([Mistake("--json", reason, "give one of them")])
+    shown = chosen_format(form, as_json=as_json)
     catalog = experiment_argument.catalog(recipe_folders)
     from httpbed.addons.explain import explain_body
     from httpbed.addons.explain.again import Again, folder_of
@@ -114,5 +110,5 @@ def command(
         treatments=treatments,
         trial=trial,
         tries=tries,
-        form="json" if as_json else form or "text",
+        form=shown,
     )

@@ -75,15 +75,16 @@ class Explained:
         """Say what took the time, the dearest first; each without its full stop."""
         whole, costs = self.division.whole, self.division.costs()
         busy = sum(costs.get(name, 0) for name in NEEDS_NO_LIFTING)
-        texts = [f"{_s(whole)}, of which the link was busy for {_s(busy)} ({_share(busy, whole)})"]
-        for name, cost in self.ranked[:MOST_NAMED]:
+        link = f"the link was busy for {duration_text(busy)} ({_share(busy, whole)})"
+        texts = [f"{duration_text(whole)}, of which {link}"]
+        for name, cost in self.ranked[:MAX_NAMED]:
             if cost < SLIGHT * whole and len(texts) > 1:
                 break
             if name == "unknown" or cost == 0:
                 continue
             dearest = "most" if len(texts) == 1 else "then"
-            text = f"{name} cost {dearest}: {_s(cost)} ({_share(cost, whole)}), {self._how(name)}"
-            texts.append(sentence_case(text))
+            took = f"{duration_text(cost)} ({_share(cost, whole)})"
+            texts.append(sentence_case(f"{name} cost {dearest}: {took}, {self._how(name)}"))
         if busy >= BUSY_SHARE * whole:
             texts.append("Only a faster link would shorten it much")
         return texts
@@ -156,11 +157,12 @@ class Explained:
         }
 
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 BUSY_SHARE = 0.9
 
 
-def _s(ns: int) -> str:
+def duration_text(ns: int) -> str:
+    """Return a time in words."""
     return units.format_duration(ns / NS, DIGITS)
 
 

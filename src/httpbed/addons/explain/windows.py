@@ -15,10 +15,11 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.settings import FixedWindow, settings
 
-MOST_OVERHEAD: Mapping[str, float] = {"1.1": 1.02, "2": 1.02, "3": 1.06}
+MAX_OVERHEAD: Mapping[str, float] = {"1.1": 1.02, "2": 1.02, "3": 1.06}
 """Payload in flight per byte of a stream, at most."""
+HTTP2_BYTES = 65_535
 HTTP2_DEFAULT = FixedWindow(
-    bytes=65_535,
+    bytes=HTTP2_BYTES,
     name="HTTP/2's initial window",
     holds="receiver's window",
     roles=["client"],
@@ -53,38 +54,28 @@ class NamedWindow:
 def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
     """Yield the windows that the programs at both ends of the client's hop have."""
     hop = scenario.hops()[0]
-    roles = {name: role for name, role, _ in scenario.parts()}
+    roles: dict[str, Role] = {name: role for name, role, _ in scenario.parts()}
     for part in (hop.server, hop.client):
         role = roles[part]
         if role.implementation not in catalog.recipes:
             continue
         recipe = catalog.recipes[role.implementation]
         values = settings(recipe.knobs, role.knobs)
-        kind = _kind(part, scenario)
+        kind = type(role).__name__.removesuffix("Role").lower()
         for window in recipe.windows:
             size = window.size(values)
             if size and kind in window.roles and hop.http_version in window.http_versions:
                 value = values.get(str(window.knob), "")
                 yield NamedWindow(part, recipe.name, size, value, window)
     if hop.http_version == "2":
-        client = roles[hop.client]
-        program = getattr(client, "implementation", "")
-        yield NamedWindow(hop.client, program, 65_535, "", HTTP2_DEFAULT)
-
-
-def _kind(part: str, scenario: Scenario) -> str:
-    return part if part in {"client", "server"} else _role_of(part, scenario)
-
-
-def _role_of(part: str, scenario: Scenario) -> str:
-    found: dict[str, Role] = {name: role for name, role, _ in scenario.parts()}
-    return type(found[part]).__name__.removesuffix("Role").lower()
+        program = roles[hop.client].implementation
+        yield NamedWindow(hop.client, program, HTTP2_BYTES, "", HTTP2_DEFAULT)
 
 
 def named(
     payload: int, full: int, version: HttpVersion, known: Iterator[NamedWindow]
 ) -> NamedWindow | None:
     """Return the window that explains a payload in flight best; None if none can."""
-    most = MOST_OVERHEAD[version]
+    most = MAX_OVERHEAD[version]
     fitting = [one for one in known if one.size - 2 * full <= payload <= one.size * most + full]
     return min(fitting, key=lambda one: abs(one.size - payload), default=None)
