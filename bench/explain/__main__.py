@@ -43,7 +43,7 @@ class Found:
 
     @property
     def is_right(self) -> bool:
-        """Whether the top cause is one that was planted."""
+        """Whether a planted cause is the top one."""
         return self.top in self.plant.expected
 
 

@@ -187,7 +187,7 @@ PLANTS: dict[str, tuple[frozenset[str], Callable[[_Draw, bool], Parts | None]]] 
     "slow server": (frozenset({"server"}), _slow_server),
     "competitor": (frozenset({"others on the link"}), _competitor),
 }
-"""By name: the causes of which one has to be found, and what is planted."""
+"""By name: the causes, any of which is right, and what is planted."""
 
 
 def _text(name: str, version: str, seed: int, parts: Parts) -> str:

@@ -16,7 +16,7 @@ use nix::unistd::{ForkResult, fork};
 
 /// How long a server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Connections, and likewise exchanges of datagrams, under way at each address; further ones are dropped.
+/// Connections or flows of datagrams under way at each address; further ones are dropped.
 const MAX_PLACES: usize = 256;
 /// The largest datagram.
 pub const DATAGRAM_BYTES: usize = 64 << 10;
