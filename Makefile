@@ -37,7 +37,7 @@ check: prepare  ## lint, formatting, types, layers
 lint:
 	ruff check .
 	ruff format --check .
-	lint-imports
+	PYTHONPATH=src lint-imports
 	cargo fmt --all --check
 	cargo fmt --manifest-path crates/httpbed-quiche/Cargo.toml --check
 

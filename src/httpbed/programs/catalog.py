@@ -134,10 +134,6 @@ class Catalog:
         return Catalog({**self.recipes, twin.name: twin}, self.replaced)
 
 
-BUILD, BUILDS = "build", ("old", "new")
-"""The factor of a program's two builds, and its levels."""
-
-
 def second_build(name: str) -> str:
     """Return the name of the recipe of a program's second build."""
     return f"{name}-new"
