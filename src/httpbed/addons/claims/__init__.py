@@ -3,7 +3,7 @@
 ``stated_claim`` is the table of the experiment file, ``compiled_claim`` makes cells of it,
 ``block_values`` their values, and ``cell_location`` the statistic of each over the blocks;
 ``claim_verdict`` is the statistic over cells and its verdict, with ``repetition`` for their number.
-Start at ``judging``. ``regression`` compares with a baseline.
+Start at ``judging``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,6 @@ ADDON = Addon(
             "Judge the claims of a campaign.",
             "judge",
             "httpbed.addons.claims.claims_verb",
-        ),
-        Verb(
-            "gate",
-            "Fail if a campaign is worse than a baseline, or contradicts its claims.",
-            "judge",
-            "httpbed.addons.claims.gate_verb",
         ),
     ),
     provides={

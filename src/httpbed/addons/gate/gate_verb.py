@@ -66,7 +66,7 @@ def command(
     or inconclusive without --strict. 1: regression, or refused.
     """
     # Statistics take a second to import, which --help need not wait for.
-    from httpbed.addons.claims import gate_report as report
+    from httpbed.addons.gate import gate_report as report
     from httpbed.cli import campaign_folders
     from httpbed.report import terminal
 

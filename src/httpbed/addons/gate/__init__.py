@@ -1,0 +1,20 @@
+"""Changes of a program: fail a pull request, keep results over commits, find the guilty commit.
+
+``gate_verb`` judges two builds or two campaigns and writes the verdict in the formats of CI.
+Not here: comparing treatments (``results.regression``) and its table (``report.change_table``).
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon, Verb
+
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "gate",
+            "Fail if a campaign is worse than a baseline, or contradicts its claims.",
+            "judge",
+            "httpbed.addons.gate.gate_verb",
+        ),
+    ),
+)
