@@ -114,12 +114,36 @@ def test_every_mistake_of_the_command_line_is_said(tmp_path: Path) -> None:
 
 def test_lifting_the_knob_proves_that_its_window_held_the_transfer(tmp_path: Path) -> None:
     run(tmp_path, HELD, "--keep", "packets")
-    (one,) = explain(tmp_path, "--try", "--treatment", "http_version=3")["explained"]
+    options = ("--try", "--clock", "real", "--treatment", "http_version=3")
+    (one,) = explain(tmp_path, *options)["explained"]
     rung = one["ladder"][0]
     assert rung["cause"] == "fixed window"
     assert "http3_stream_buffer_size = 16m" in rung["lifted"]
     assert rung["confirmed"]
     assert costs(rung["after"]).get("fixed window", 0.0) < 0.2 * costs(one)["fixed window"]
+
+
+def test_the_slower_treatment_is_lifted_until_it_is_as_fast(tmp_path: Path) -> None:
+    run(tmp_path, HELD, "--keep", "packets")
+    found = explain(tmp_path, "--clock", "real", "--why", "http_version=2", "http_version=3")
+    named = {one["levels"]["http_version"]: one for one in found["explained"]}
+    assert found["difference"]["slow"][1] == named["3"]["trial"]
+    assert not named["2"]["ladder"]
+    first = named["3"]["ladder"][0]
+    assert "http3_stream_buffer_size = 16m" in first["lifted"]
+    assert first["kept"]
+    assert first["after"]["seconds"] < named["3"]["seconds"]
+
+
+def test_what_names_no_two_treatments_is_said_at_once(tmp_path: Path) -> None:
+    run(tmp_path, SmallExperiment(versions=("2", "3"), size="10 kB"))
+    wrong = httpbed("explain", tmp_path / "c", "--why", "http_version=9", "size=1")
+    assert wrong.returncode == 2
+    assert "'9'" in wrong.stderr
+    both = httpbed("explain", tmp_path / "c", "--why", "http_version=2", "http_version=2")
+    assert both.returncode == 2
+    options = ("--no-run", "--why", "http_version=2", "http_version=3")
+    assert httpbed("explain", tmp_path / "c", "--trial", "1/a", *options).returncode == 2
 
 
 def test_a_proxy_that_waits_for_its_server_has_nothing_to_send(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def by_rule(
         return loaded, settings
     try:
         in_virtual = load(VIRTUAL)
-        obstacle = _obstacle(in_virtual, loaded, catalog, settings)
+        obstacle = obstacle_to_virtual(in_virtual, loaded, catalog, settings)
     except (ConfigError, HostError) as error:
         obstacle = "; ".join(str(error).splitlines())
     if obstacle:
@@ -106,7 +106,7 @@ def by_rule(
     return in_virtual, replace(settings, clock_reason=others)
 
 
-def _obstacle(
+def obstacle_to_virtual(
     in_virtual: LoadedExperiment, real: LoadedExperiment, catalog: Catalog, settings: RunSettings
 ) -> str:
     """Return why an experiment does not run in virtual time here; empty if it does.

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, HostError, Mistake
 from httpbed.bed.machine import backend
 from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
-from httpbed.cli import experiment_argument
+from httpbed.cli import clock_choice, experiment_argument
 from httpbed.cli.echo import command_line, say
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
@@ -29,6 +29,7 @@ from httpbed.store.results import Results
 
 KEPT = frozenset({"packets"})
 SUFFIX = "-explained"
+VIRTUAL_SUFFIX = "-virtual"
 Chosen = tuple[int, TreatmentKey]
 """A trial by its block and its treatment: its id depends on its clock."""
 
@@ -45,11 +46,38 @@ class Again:
     jobs: Parallelism
     clock: Clock | None
     """None: the clock of the trials themselves."""
+    is_own_place: bool = False
+    """Whether the user chose no folder."""
 
 
 def folder_of(directory: Path) -> Path:
     """Return where the trials of a campaign run again by default: beside it."""
     return directory.absolute().with_name(directory.absolute().name + SUFFIX)
+
+
+def exact(results: Results, chosen: Collection[Chosen], how: Again) -> Again:
+    """Return how trials run again in virtual time, if the user chose no clock and they can.
+
+    Two trials differ by what was lifted alone only there.
+    """
+    if how.clock is not None or results.manifest.get("clock", "real") != "real":
+        return how
+    settings = RunSettings(backend.choose(None), command_line(), keep=KEPT)
+    place = how.directory.with_name(how.directory.name + VIRTUAL_SUFFIX)
+    in_virtual = replace(
+        how, clock="virtual", directory=place if how.is_own_place else how.directory
+    )
+    try:
+        loaded = loaded_trials(results, chosen, in_virtual)
+        real = loaded_trials(results, chosen, how)
+        obstacle = clock_choice.obstacle_to_virtual(loaded, real, how.catalog, settings)
+    except (ConfigError, HostError) as error:
+        obstacle = "; ".join(str(error).splitlines())
+    if obstacle:
+        say(f"clock: real, so that trials differ by chance, too: {obstacle}")
+        return how
+    say("clock: virtual, where trials differ by what is lifted alone; --clock real keeps real time")
+    return in_virtual
 
 
 def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:

@@ -4,23 +4,26 @@ The trial keeps its block and seed, so the same packets are lost and the same de
 virtual time the two trials differ by the lifted limit alone. A cause is **confirmed** if its cost
 falls to a fifth or less. What lifting it saves may be less than it cost, because the next limit is
 behind it. So lifts are stacked in a **ladder**: each rung lifts the dearest cause of the rung
-before, as long as something can lift it.
+before, as long as something can lift it. A lift that saves nothing is shown and not kept.
+
+The difference of two trials is explained in the same way: the slower one climbs, and each rung
+lifts what it still spends most on beyond the faster one.
 """
 
 from __future__ import annotations
 
 import asyncio
-import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from httpbed.addons.explain.again import KEPT, Again, loaded_trials
+from httpbed.addons.explain.difference import Difference
 from httpbed.addons.explain.explanation import Explained, Place, Unexplained, of_attempt
-from httpbed.addons.explain.rung import Document, Lift, Rung
+from httpbed.addons.explain.lifts import Document, Lift, lifts
+from httpbed.addons.explain.rung import Rung
 from httpbed.base.errors import BedError
 from httpbed.bed.machine import backend
 from httpbed.campaign import campaign_setup, executor
@@ -30,30 +33,28 @@ from httpbed.store.results import Results
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 from httpbed.trial.verdict import AttemptId
 
-MAX_RUNGS = 4
+MAX_RUNGS = 6
 WORTH = 0.05
-"""Share of the time that a cause must cost to be lifted."""
-LONGER_QUEUE = {"discipline": "droptail", "limit": "100000 packets"}
-LOSSES = ("loss", "corruption", "policing")
+"""Share of the time, or of a difference, that a cause must cost to be lifted."""
 
 
 def ladders(
-    results: Results, explained: list[Explained], how: Again
+    results: Results, climbing: list[Explained], how: Again, towards: Explained | None = None
 ) -> dict[tuple[int, str], list[Rung]]:
-    """Climb the ladder of each trial; by block and trial.
+    """Climb the ladder of each trial, to no limit or ``towards`` a faster one; by block and trial.
 
     :raises ConfigError: when the experiment cannot be read.
     :raises HostError: when this machine cannot run trials.
     """
-    chosen = {(one.block, tuple(one.levels.values())) for one in explained}
+    chosen = {(one.block, tuple(one.levels.values())) for one in climbing}
     loaded = loaded_trials(results, chosen, how)
     options = PlanOptions(keep=KEPT, backend=backend.choose(None))
     setup = campaign_setup.make_setup(loaded, how.catalog, options, say=say)
     by_place = {(one.block, tuple(one.levels.values())): one for one in loaded.trials}
     found = dict[tuple[int, str], list[Rung]]()
-    for one in explained:
+    for one in climbing:
         trial = by_place[one.block, tuple(one.levels.values())]
-        climbed = _Ladder(setup, how, trial, one)
+        climbed = _Ladder(setup, how, trial, one, towards)
         found[one.block, one.trial] = list(climbed.rungs())
     return found
 
@@ -64,20 +65,29 @@ class _Ladder:
     how: Again
     trial: Trial
     first: Explained
+    towards: Explained | None
 
     def rungs(self) -> Iterator[Rung]:
         """Yield rungs until nothing worth it can be lifted."""
         now, document, tried = self.first, self.trial.document, set[str]()
         for _ in range(MAX_RUNGS):
-            lift = _next(now, document, tried)
+            lift = self._next(now, document, tried)
             if lift is None:
                 return
             tried.add(lift.what)
             after = self._run(lift)
-            yield Rung(lift, now, after)
-            if isinstance(after, Unexplained):
-                return
-            now, document = after, lift.document
+            rung = Rung(lift, now, after)
+            yield rung
+            if rung.is_kept and isinstance(after, Explained):
+                now, document = after, lift.document
+
+    def _next(self, now: Explained, document: Document, tried: set[str]) -> Lift | None:
+        """Return the lift of the dearest cause that can be lifted."""
+        for cause in causes_worth_lifting(now, self.first, self.towards):
+            for lift in lifts(now, cause, document, self.how.catalog):
+                if lift.what not in tried:
+                    return lift
+        return None
 
     def _run(self, lift: Lift) -> Explained | Unexplained:
         """Run the trial with a limit lifted, outside of any campaign."""
@@ -103,87 +113,14 @@ class _Ladder:
             )
 
 
-def _next(one: Explained, document: Document, tried: set[str]) -> Lift | None:
-    """Return the lift of the dearest cause that can be lifted."""
-    for name, cost in one.ranked:
-        if cost < WORTH * one.division.whole:
-            return None
-        for lift in lifts(one, name, document):
-            if lift.what not in tried:
-                return lift
-    return None
-
-
-def lifts(one: Explained, cause: str, document: Document) -> Iterator[Lift]:
-    """Yield what may take a cause away, the likeliest first."""
-    if cause == "fixed window":
-        yield from _window(one, document)
-    if cause in {"recovery", "timeout", "congestion window", "repeated bytes"}:
-        yield from _losses(cause, document)
-        yield from _queue(cause, document)
-    if cause == "others on the link" and document.get("competitors"):
-        yield Lift(cause, "no competitors", {**document, "competitors": []})
-
-
-def _window(one: Explained, document: Document) -> Iterator[Lift]:
-    held = one.held.of if one.held else None
-    if held is None or not held.window.knob or not held.window.lifted:
-        return
-    role = _role(document, held.part)
-    if role is None:
-        return
-    knob, value = held.window.knob, held.window.lifted
-
-    def change(changed: Document) -> None:
-        part = _role(changed, held.part)
-        if part is not None:
-            part["knobs"] = {**part.get("knobs", {}), knob: value}
-
-    yield Lift("fixed window", f"{held.program}'s {knob} = {value}", _changed(document, change))
-
-
-def _role(document: Mapping[str, Any], part: str) -> dict[str, Any] | None:
-    """Return the table of a part's role; of several proxies the first, which is the client's."""
-    roles = document["roles"]
-    if part in {"client", "server"}:
-        found: dict[str, Any] | None = roles.get(part)
-        return found
-    proxies = roles.get("proxies", [])
-    return proxies[0] if proxies else None
-
-
-def _losses(cause: str, document: Document) -> Iterator[Lift]:
-    if any(key in table for table in _tables(document) for key in LOSSES):
-
-        def change(changed: Document) -> None:
-            for table in _tables(changed):
-                for key in LOSSES:
-                    table.pop(key, None)
-
-        yield Lift(cause, "no losses by chance", _changed(document, change))
-
-
-def _queue(cause: str, document: Document) -> Iterator[Lift]:
-    queues = [table["queue"] for table in _tables(document) if table.get("queue")]
-    if not queues or LONGER_QUEUE in queues:
-        return
-
-    def change(changed: Document) -> None:
-        for table in _tables(changed):
-            if "queue" in table:
-                table["queue"] = LONGER_QUEUE
-
-    yield Lift(cause, "a queue without an end", _changed(document, change))
-
-
-def _tables(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the tables of each link that may have impairments."""
-    for link in document["topology"]["links"]:
-        yield link
-        yield from (link[way] for way in ("up", "down") if isinstance(link.get(way), dict))
-
-
-def _changed(document: Document, change: Callable[[Document], None]) -> Document:
-    changed = copy.deepcopy(document)
-    change(changed)
-    return changed
+def causes_worth_lifting(
+    now: Explained, first: Explained, towards: Explained | None
+) -> Iterable[str]:
+    """Return the causes that cost enough, the dearest first: all, or beyond a faster trial's."""
+    if towards is None:
+        return [name for name, cost in now.ranked if cost >= WORTH * now.division.whole]
+    least = WORTH * Difference(towards, first).whole
+    left = Difference(towards, now)
+    if left.whole < least:
+        return []
+    return [name for name, more in left.causes if more >= least]

@@ -48,6 +48,18 @@ class Difference:
         ]
         return f"{slow} took {duration_text(self.whole)} longer than {fast}: {', '.join(named)}"
 
+    def closed(self, after: Explained) -> float:
+        """Return which share of the difference a lifted trial does not have any more."""
+        return (self.slow.division.whole - after.division.whole) / max(1, self.whole)
+
+    def closing(self, fast: str, slow: str, after: Explained) -> str:
+        """Say how near the slower one comes with what was lifted, without the full stop."""
+        share = self.closed(after)
+        took = duration_text(after.division.whole)
+        if share >= 1:
+            return f"With all of that, {slow} takes {took}, and is as fast as {fast}"
+        return f"With all of that, {slow} takes {took}: {100 * share:.0f} % of the difference"
+
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""
         return {

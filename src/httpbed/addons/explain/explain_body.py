@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import again, counterfactual, evidence, explain_report
+from httpbed.addons.explain import again, counterfactual, difference, evidence, explain_report
 from httpbed.addons.explain.again import Again
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
@@ -19,6 +20,7 @@ from httpbed.addons.explain.explanation import (
     explained,
     typical_rows,
 )
+from httpbed.addons.explain.rung import Rung
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
 from httpbed.experiment.factorial import treatment_key
@@ -32,6 +34,8 @@ from httpbed.store.results import Results
 
 Row = Mapping[str, Any]
 REPORT = "explain.html"
+SEPARATOR = re.compile(r",(?=[^,=]*=)")
+"""Between the levels of a treatment; a level may have a comma of its own."""
 SHIFTED = 0.01
 """Relative difference of a repeated trial's time from which on a note says so."""
 
@@ -43,14 +47,22 @@ def run(
     *,
     treatments: Sequence[str],
     trial: str | None,
+    why: tuple[str, str] | None,
     tries: bool,
     form: str,
 ) -> None:
     """Explain trials of a campaign; ``how`` says how to run them again, None: not at all."""
     results = query.read(directory)
-    rows = _chosen(results, treatments, trial)
+    rows = pair(results, why) if why else _chosen(results, treatments, trial)
     require_covered(results, rows)
-    missing = [row for row in rows if not _can_be_read(results, row)]
+    own_clock = results.manifest.get("clock", "real")
+    if how and tries:
+        how = again.exact(results, {_place(results, row) for row in rows}, how)
+    missing = [
+        row
+        for row in rows
+        if not _can_be_read(results, row) or (how and how.clock not in {None, own_clock})
+    ]
     repeated, notes = None, list[str]()
     if missing and how is not None:
         again.run(results, {_place(results, row) for row in missing}, how)
@@ -63,8 +75,13 @@ def run(
             notes += _shift(results, row, repeated, other)
         else:
             found.append(explain(results, row, catalog))
-    ladders = counterfactual.ladders(results, explained(found), how) if tries and how else {}
-    shown = Shown(results, found, notes, ladders)
+    compared = difference.of(explained(found)) if why else None
+    ladders = dict[tuple[int, str], list[Rung]]()
+    if how and compared:
+        ladders = counterfactual.ladders(results, [compared.slow], how, compared.fast)
+    elif how and tries and not why:
+        ladders = counterfactual.ladders(results, explained(found), how)
+    shown = Shown(results, found, notes, ladders, is_pair=bool(why))
     _print(shown, form, how.directory if repeated and how else directory)
 
 
@@ -73,14 +90,62 @@ def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> l
     if trial is not None:
         return [one_trial.find_row(rows, trial)]
     wanted = _levels(results, treatments)
-    rows = [row for row in rows if all(row[name] in some for name, some in wanted.items())]
+    rows = [row for row in rows if _fits(row, wanted)]
     if not rows:
         reason = "no valid trial of such a treatment" if wanted else "no valid trial"
         raise ConfigError([Mistake(str(results.directory), f"has {reason}")])
     return typical_rows(results, rows)
 
 
-def _levels(results: Results, treatments: Sequence[str]) -> dict[str, set[str]]:
+def pair(results: Results, why: tuple[str, str]) -> list[Row]:
+    """Return a trial of each of two treatments, of one block if there is one of both.
+
+    Trials of a block meet the same draws.
+
+    :raises ConfigError: when a name has no trial, or fits several treatments.
+    """
+    levels, mistakes = list[dict[str, set[str]]](), list[Mistake]()
+    for words in why:
+        try:
+            levels.append(_levels(results, SEPARATOR.split(words), "--why"))
+        except ConfigError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise ConfigError(mistakes)
+    rows = list[Row]()
+    for words, wanted in zip(why, levels, strict=True):
+        fitting = [row for row in attempts.valid(results) if _fits(row, wanted)]
+        chosen = typical_rows(results, fitting) if fitting else []
+        if len(chosen) != 1:
+            mistakes.append(_no_treatment(results, words, wanted, len(chosen)))
+            continue
+        same = [row for row in fitting if rows and row["block"] == rows[0]["block"]]
+        rows.append((same or chosen)[0])
+    if not mistakes and rows[0] == rows[1]:
+        mistakes.append(Mistake("--why", "both names are of one treatment", "name two"))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return rows
+
+
+def _fits(row: Row, levels: Mapping[str, set[str]]) -> bool:
+    return all(row[name] in some for name, some in levels.items())
+
+
+def _no_treatment(
+    results: Results, words: str, levels: Mapping[str, set[str]], found: int
+) -> Mistake:
+    if not found:
+        return Mistake("--why", f"{words!r} has no valid trial", "httpbed status lists them")
+    more = [
+        name for name, some in results.experiment.factors.items() if name not in levels and some[1:]
+    ]
+    return Mistake("--why", f"{words!r} fits {found} treatments", f"add {', '.join(more)}")
+
+
+def _levels(
+    results: Results, treatments: Sequence[str], option: str = "--treatment"
+) -> dict[str, set[str]]:
     """Return the levels to explain of each factor that is named."""
     mistakes, levels = list[Mistake](), defaultdict[str, set[str]](set)
     factors = results.experiment.factors
@@ -88,13 +153,13 @@ def _levels(results: Results, treatments: Sequence[str]) -> dict[str, set[str]]:
         name, equals, level = (part.strip() for part in word.partition("="))
         if not equals:
             reason = f"{word!r} does not have the form FACTOR=LEVEL"
-            mistakes.append(Mistake("--treatment", reason, "write for example http_version=3"))
+            mistakes.append(Mistake(option, reason, "write for example http_version=3"))
         elif name not in factors:
             known = ", ".join(factors) or "none"
-            mistakes.append(Mistake("--treatment", f"no factor {name!r}; known: {known}"))
+            mistakes.append(Mistake(option, f"no factor {name!r}; known: {known}"))
         elif level not in factors[name]:
             reason = f"{name} has no level {level!r}; known: {', '.join(factors[name])}"
-            mistakes.append(Mistake("--treatment", reason))
+            mistakes.append(Mistake(option, reason))
         levels[name].add(level)
     if mistakes:
         raise ConfigError(mistakes)

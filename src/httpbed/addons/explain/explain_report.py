@@ -76,6 +76,8 @@ class Shown:
     notes: Sequence[str] = ()
     ladders: Mapping[tuple[int, str], Sequence[Rung]] = field(default_factory=dict)
     """By block and trial."""
+    is_pair: bool = False
+    """Whether the difference of two treatments is the question."""
 
     @property
     def known(self) -> list[Explained]:
@@ -95,7 +97,11 @@ class Shown:
             yield Sentence(name + ". ".join(one.sentences()))
             yield from (Sentence(name + rung.sentence()) for rung in self._ladder(one))
         if found := difference.of(self.known):
-            yield Sentence(found.sentence(title(found.fast), title(found.slow)))
+            names = title(found.fast), title(found.slow)
+            yield Sentence(found.sentence(*names))
+            kept = [one.after for one in self._ladder(found.slow) if one.is_kept]
+            if self.is_pair and kept and isinstance(kept[-1], Explained):
+                yield Sentence(found.closing(*names, kept[-1]))
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document."""
@@ -145,7 +151,7 @@ class Shown:
             Column.of("confirmed", ("yes" if rung.confirmed else "no" for _, rung in rows)),
         )
         names = tuple(RowName(title(one), rung.lift.what) for one, rung in rows)
-        caption = "Each row also lifts what the rows above it lift."
+        caption = "Each row also lifts what the rows above it lift, if that saved something."
         return Table("Ladder", caption, columns, names, name_header="with")
 
     def values(self) -> dict[str, Any]:

@@ -48,6 +48,13 @@ from httpbed.cli.verb import verb
     " says what each lifting saves, and whether its cause went away.",
 )
 @click.option(
+    "--why",
+    nargs=2,
+    metavar="A B",
+    help="Explain the difference of two treatments, each as FACTOR=LEVEL,FACTOR=LEVEL; then lift in"
+    " the slower one what it spends more on, until it is as fast as the other.",
+)
+@click.option(
     "--files",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -73,6 +80,7 @@ def command(
     output: Path | None,
     no_run: bool,
     tries: bool,
+    why: tuple[str, str] | None,
     files: Path,
     clock: Clock | None,
     jobs: Parallelism,
@@ -88,27 +96,37 @@ def command(
     program and the knob.
 
     Use --try to prove a cause. The trial runs again with its limit lifted, for example with a
-    larger window or without loss, and otherwise with the same draws. In virtual time nothing else
-    differs.
+    larger window or without loss, and otherwise with the same draws. Use --why to see what makes
+    one treatment slower than another. Both run in virtual time where they can, because there
+    nothing else differs; --clock real keeps real time.
 
     It reads packets. Trials that ran with --keep packets have them; others run again, with the same
     losses and draws, in DIR-explained.
     """
-    if no_run and tries:
-        reason = "contradicts --no-run: it runs trials"
-        raise ConfigError([Mistake("--try", reason, "give one of them")])
+    contradictions = {
+        ("--try", "--no-run", "it runs trials"): no_run and tries,
+        ("--why", "--trial", "it names two treatments"): why and trial,
+        ("--why", "--treatment", "it names two treatments"): why and treatments,
+    }
+    if wrong := [words for words, both in contradictions.items() if both]:
+        raise ConfigError(
+            Mistake(one, f"contradicts {other}: {reason}", "give one of them")
+            for one, other, reason in wrong
+        )
     shown = chosen_format(form, as_json=as_json)
     catalog = experiment_argument.catalog(recipe_folders)
     from httpbed.addons.explain import explain_body
     from httpbed.addons.explain.again import Again, folder_of
 
-    how = Again(catalog, output or folder_of(directory), files, jobs, clock)
+    place = output or folder_of(directory)
+    how = Again(catalog, place, files, jobs, clock, is_own_place=output is None)
     explain_body.run(
         directory,
         None if no_run else how,
         catalog,
         treatments=treatments,
         trial=trial,
-        tries=tries,
+        why=why or None,
+        tries=tries or bool(why),
         form=shown,
     )

@@ -6,23 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.addons.explain.explanation import Explained, Unexplained
+from httpbed.addons.explain.lifts import Lift
 from httpbed.base import units
-
-Document = dict[str, Any]
 
 REMOVED = 0.2
 """Share of its cost that a cause may keep if lifting its limit removed it."""
-
-
-@dataclass(frozen=True)
-class Lift:
-    """One limit, taken away."""
-
-    cause: str
-    what: str
-    """In words, for a reader who wants to do the same."""
-    document: Document
-    """The scenario without it."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +29,18 @@ class Rung:
         return self.before.seconds - self.after.seconds
 
     @property
+    def is_kept(self) -> bool:
+        """Whether the next rung keeps what this one lifts: it saved something."""
+        return (
+            isinstance(self.after, Explained)
+            and self.after.outcome == "completed"
+            and self.after.division.whole < self.before.division.whole
+        )
+
+    @property
     def confirmed(self) -> bool:
-        """Whether the cause went away."""
-        if isinstance(self.after, Unexplained) or self.after.outcome != "completed":
+        """Whether the cause went away, and the time that it took with it."""
+        if not self.is_kept or isinstance(self.after, Unexplained):
             return False
         cost = self.after.division.costs().get(self.lift.cause, 0)
         return cost <= REMOVED * self.before.division.costs()[self.lift.cause]
@@ -56,8 +53,11 @@ class Rung:
         saved = self.saved_s or 0.0
         size = units.format_duration(abs(saved), units.SHORT_DIGITS)
         change = f"{size} {'less' if saved >= 0 else 'more'}"
-        verdict = "is confirmed" if self.confirmed else "is not confirmed: it is still there"
+        verdict = "is confirmed" if self.confirmed else f"is not confirmed{self._doubt()}"
         return f"With {self.lift.what} it takes {took}, {change}: {self.lift.cause} {verdict}"
+
+    def _doubt(self) -> str:
+        return ": it is still there" if self.is_kept else ", and the lift is not kept"
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -66,6 +66,7 @@ class Rung:
             "cause": self.lift.cause,
             "lifted": self.lift.what,
             "confirmed": self.confirmed,
+            "kept": self.is_kept,
             "saved_s": self.saved_s,
             "after": after,
         }

@@ -1,0 +1,192 @@
+"""Limits that can be taken away: what in a scenario may remove a cause.
+
+A lift changes a trial's document and nothing else. Whether a program has the knob, its recipe says;
+a lift that makes an impossible scenario is none.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from httpbed.addons.explain import windows
+from httpbed.addons.explain.explanation import Explained
+from httpbed.experiment.roles import FIXED, Role
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs import role_checks
+from httpbed.programs.catalog import Catalog
+from httpbed.programs.recipe import Recipe
+
+Document = dict[str, Any]
+
+LONGER_QUEUE = {"discipline": "droptail", "limit": "100000 packets"}
+LOSSES = ("loss", "corruption", "policing")
+CONTROLS = ("bbr", "bbr2", "cubic")
+"""Congestion controls to try, the one that gives way least to losses first."""
+UNPACED = ("cubic", "reno")
+"""Congestion controls to try against pacing."""
+
+
+@dataclass(frozen=True)
+class Lift:
+    """One limit, taken away."""
+
+    cause: str
+    what: str
+    """In words, for a reader who wants to do the same."""
+    document: Document
+    """The scenario without it."""
+
+
+def lifts(one: Explained, cause: str, document: Document, catalog: Catalog) -> Iterator[Lift]:
+    """Yield what may take a cause away, the likeliest first."""
+    scene = _Scene(one, cause, document, catalog)
+    for maker in _MAKERS.get(cause, ()):
+        for lift in maker(scene):
+            if scene.is_possible(lift.document):
+                yield lift
+
+
+@dataclass(frozen=True)
+class _Scene:
+    one: Explained
+    cause: str
+    document: Document
+    catalog: Catalog
+
+    def lift(self, what: str, change: Callable[[Document], object]) -> Lift:
+        changed = copy.deepcopy(self.document)
+        change(changed)
+        return Lift(self.cause, what, changed)
+
+    def is_possible(self, document: Document) -> bool:
+        """Whether the programs can do it, and it is something else than before."""
+        if document == self.document or [*role_checks.role_mistakes(self.catalog, document)]:
+            return False
+        try:
+            Scenario.model_validate(document)
+        except ValidationError:
+            return False
+        return True
+
+    def sender(self) -> tuple[str, Role, Recipe | None]:
+        """Return the part that sends to the client, its role and its recipe."""
+        scenario = Scenario.model_validate(self.document)
+        part = scenario.hops()[0].server
+        role = next(role for name, role, _ in scenario.parts() if name == part)
+        return part, role, self.catalog.recipes.get(role.implementation)
+
+
+def _named_window(scene: _Scene) -> Iterator[Lift]:
+    """Lift the window that held the transfer."""
+    held = scene.one.held.of if scene.one.held else None
+    if held is None or not held.window.knob or not held.window.lifted:
+        return
+    knobs = {held.window.knob: held.window.lifted}
+    what = f"{held.program}'s {held.window.knob} = {held.window.lifted}"
+    yield scene.lift(what, lambda changed: _set_knobs(changed, held.part, knobs))
+
+
+def _all_windows(scene: _Scene) -> Iterator[Lift]:
+    """Lift every window that the client's recipe knows: no single one explains the flight."""
+    known = windows.candidates(Scenario.model_validate(scene.document), scene.catalog)
+    found = [
+        one
+        for one in known
+        if one.part == "client" and one.window.knob and one.window.lifted != one.value
+    ]
+    knobs = {str(one.window.knob): one.window.lifted for one in found if one.window.lifted}
+    if knobs:
+        words = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
+        what = f"{found[0].program}'s {words}"
+        yield scene.lift(what, lambda changed: _set_knobs(changed, "client", knobs))
+
+
+def _no_losses(scene: _Scene) -> Iterator[Lift]:
+    def change(changed: Document) -> None:
+        for table in _tables(changed):
+            for key in LOSSES:
+                table.pop(key, None)
+
+    yield scene.lift("no losses by chance", change)
+
+
+def _longer_queue(scene: _Scene) -> Iterator[Lift]:
+    def change(changed: Document) -> None:
+        for table in _tables(changed):
+            if "queue" in table or "rate" in table:
+                table["queue"] = LONGER_QUEUE
+
+    yield scene.lift("a queue without an end", change)
+
+
+def _other_control(scene: _Scene) -> Iterator[Lift]:
+    """Choose another congestion control of the part that sends to the client."""
+    part, role, recipe = scene.sender()
+    if recipe is None:
+        return
+    transport = Scenario.model_validate(scene.document).hops()[0].transport
+    control, stated = recipe.congestion_control, role.congestion_control
+    if control.is_fixed(transport):
+        return
+    now = control.resolved(transport, stated)
+    wanted = UNPACED if scene.cause == "pacing" else CONTROLS
+    choices = {*control.allowed(transport)} - {FIXED, now}
+    other = next((one for one in wanted if one in choices), None)
+    if other is None or (now in wanted and wanted.index(now) < wanted.index(other)):
+        return
+
+    def change(changed: Document) -> None:
+        role_table(changed, part)["congestion_control"] = other
+
+    yield scene.lift(f"{other} as the congestion control of {recipe.name}", change)
+
+
+def _no_proxy(scene: _Scene) -> Iterator[Lift]:
+    """Let the client ask the server itself; the proxies' hosts forward its packets."""
+    if scene.document["roles"].get("proxies"):
+        yield scene.lift("no proxy", lambda changed: changed["roles"].pop("proxies"))
+
+
+def _no_competitors(scene: _Scene) -> Iterator[Lift]:
+    if scene.document.get("competitors"):
+        yield scene.lift("no competitors", lambda changed: changed.update(competitors=[]))
+
+
+_Maker = Callable[[_Scene], Iterator[Lift]]
+_AFTER_LOSS: tuple[_Maker, ...] = (_no_losses, _longer_queue, _other_control)
+_MAKERS: Mapping[str, tuple[_Maker, ...]] = {
+    "fixed window": (_named_window, _all_windows),
+    "receiver's window": (_named_window, _all_windows),
+    "recovery": _AFTER_LOSS,
+    "timeout": _AFTER_LOSS,
+    "congestion window": _AFTER_LOSS,
+    "repeated bytes": _AFTER_LOSS,
+    "pacing": (_other_control,),
+    "server": (_no_proxy,),
+    "others on the link": (_no_competitors,),
+}
+"""By cause, the likeliest first."""
+
+
+def _set_knobs(document: Document, part: str, knobs: Mapping[str, str]) -> None:
+    table = role_table(document, part)
+    table["knobs"] = {**table.get("knobs", {}), **knobs}
+
+
+def role_table(document: Document, part: str) -> Document:
+    """Return the table of a part's role; of several proxies the first, which is the client's."""
+    roles = document["roles"]
+    found: Document = roles[part] if part in {"client", "server"} else roles["proxies"][0]
+    return found
+
+
+def _tables(document: Mapping[str, Any]) -> Iterator[Document]:
+    """Yield the tables of each link that may have impairments."""
+    for link in document["topology"]["links"]:
+        yield link
+        yield from (link[way] for way in ("up", "down") if isinstance(link.get(way), dict))
