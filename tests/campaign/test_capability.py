@@ -59,7 +59,6 @@ def test_the_emulator_can_do_everything() -> None:
     """It is never refused here; and what the kernel can do is not either."""
     for backend in ("af_packet", "tun"):
         preparation.require_backend(loaded(SmallExperiment(loss="1 %").text()), backend)
-    preparation.require_backend(loaded(SmallExperiment(loss="1 %").text()), "netem")
     preparation.require_backend(loaded(SmallExperiment(delay="0 ms").text()), "tbf")
 
 
@@ -75,14 +74,13 @@ rate = "10 Mbit/s"
 """
 
 
-@pytest.mark.parametrize("backend", ["tbf", "netem"])
-def test_what_happens_on_the_path_needs_the_emulator(backend: Backend) -> None:
+def test_what_happens_on_the_path_needs_the_emulator() -> None:
     """A silent hole or a NAT; what happens on the client is the same with all."""
     settings = SmallExperiment(delay="0 ms", way=("client", "router", "server"))
     text = settings.text() + MOVING
     kinds = ["route", "address deleted", "blackhole", "NAT rebinding"]
     text = text.replace("[factors]", f"[factors]\nkind = {kinds}")
-    found = refused(text, backend)
+    found = refused(text, "tbf")
     assert set(found) == {"factors.kind[2]", "factors.kind[3]"}
     assert "used at handover.kind" in found["factors.kind[2]"]
     assert "no NAT" in found["factors.kind[3]"]

@@ -35,7 +35,7 @@ def every_backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("HTTPBED_LINK_BACKEND", raising=False)
     monkeypatch.setattr(backends, "TUN", tmp_path / "tun")
     monkeypatch.setattr(backends, "_has_packet_sockets", lambda: True)
-    monkeypatch.setattr(doctor, "require_qdisc", lambda *_: False)
+    monkeypatch.setattr(doctor, "require_tbf", lambda *_: None)
     monkeypatch.setattr(program_roots, "ensure", lambda *_, **__: nothing_built())
     monkeypatch.setattr(tls_certificates, "ensure", lambda *_: tmp_path)
     monkeypatch.setattr(content, "ensure_all", lambda *_: {})

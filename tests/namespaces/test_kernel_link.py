@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.base.errors import HostError
-from httpbed.bed.machine import doctor
 from httpbed.bed.network import kernel
-from httpbed.bed.toolbox import root_filesystem
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.trial import Record
 from real_runs import SmallExperiment, artifact, check, httpbed, stage, values
@@ -75,26 +72,6 @@ def test_what_tbf_cannot_do_is_refused_before_anything_is_run(tmp_path: Path) ->
     assert "topology.links[0].delay" in done.stderr
     assert "topology.links[0].loss" in done.stderr
     assert not (tmp_path / "c").exists()
-
-
-def test_netem_carries_a_trial_or_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    """Where the kernel has no netem, the run is refused with the remedy."""
-    settings = SmallExperiment(versions=("2",), loss="1 %", delay="5 ms")
-    (tmp_path / "e.toml").write_text(settings.text())
-    done = httpbed("run", tmp_path / "e.toml", "-o", tmp_path / "c", "--link-backend", "netem")
-    try:
-        doctor.require_qdisc("netem", root_filesystem.ensure(root_filesystem.TOOLS, say=print))
-    except HostError:
-        assert done.returncode == 3
-        assert "modprobe sch_netem" in done.stderr
-        assert not (tmp_path / "c").exists()
-        return
-    assert done.returncode == 0, done.stderr
-    (trial,) = tmp_path.glob("c/trials/*/*/1/trial.json")
-    checks = {one["name"]: one for one in json.loads(trial.read_text())["checks"]}
-    assert checks["kernel's link"]["passed"]
-    assert checks["conservation by the kernel's counters, server->client"]["passed"]
-    assert checks["losses as drawn, server->client"]["passed"] is None
 
 
 @pytest.mark.parametrize(("counted", "beyond"), [("ip", 0), ("ethernet", 14), ("wire", 38)])

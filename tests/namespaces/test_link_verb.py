@@ -66,9 +66,9 @@ def test_every_backend_of_the_emulator_carries_packets() -> None:
         ended = link("--json", *LINK, "--json", *python(PING, 1), env=environment)
         told = [json.loads(line) for line in ended.stderr.splitlines() if line[0] == "{"]
         assert [each["link"]["backend"] for each in told] == [name] * 2
-    refused = link("true", env={**os.environ, "HTTPBED_LINK_BACKEND": "netem"})
+    refused = link("true", env={**os.environ, "HTTPBED_LINK_BACKEND": "tbf"})
     assert refused.returncode == 2
-    assert refused.stderr.startswith("httpbed: --link-backend: with netem the kernel")
+    assert refused.stderr.startswith("httpbed: --link-backend: with tbf the kernel")
 
 
 # Listens at the far end after a while, and greets whoever comes with its argument.

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from httpbed.base.clock import Clock
-from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor
 from httpbed.bed.network import link_file
-from httpbed.bed.network.kernel import KINDS
 from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, clock
 from httpbed.campaign.preparation import LoadedExperiment
@@ -23,23 +20,6 @@ from httpbed.trial.addition import TRIAL_ADDITIONS
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 
 Say = Callable[[str], None]
-
-
-def plan_options(chosen: PlanOptions, tools: Root | None) -> PlanOptions:
-    """Complete the user's options by what the kernel can do; ``httpbed plan`` and ``run`` share it.
-
-    With ``tools``, the root with ``tc``, check that the kernel has the backend's discipline. A plan
-    for netem cannot do without: its commands depend on whether netem takes a seed.
-
-    Raises:
-        HostError: The kernel lacks the discipline; or the backend is netem, without tools.
-    """
-    if chosen.backend == "netem" and tools is None:
-        reason = "whether netem takes a seed is unknown: the network tools are not built"
-        raise HostError(reason, "build them with httpbed toolbox build")
-    if chosen.backend not in KINDS or tools is None:
-        return chosen
-    return replace(chosen, netem_seeded=doctor.require_qdisc(chosen.backend, tools))
 
 
 def make_setup(
@@ -64,6 +44,9 @@ def make_setup(
         for name, root in one.roots(workloads).items()
     }
     installed = program_roots.ensure(catalog, names, say=say, own=own)
+    chosen = options or PlanOptions()
+    if chosen.backend == "tbf":
+        doctor.require_tbf(installed.tools)
     _require_congestion(loaded, installed.tools)
     return CampaignSetup(
         catalog=catalog,
@@ -71,7 +54,7 @@ def make_setup(
         certificates=_certificates(loaded.experiment.clock, origins),
         contents=content.ensure_all(loaded.experiment.seed, workloads),
         sites=loaded.sites or _sites(loaded, say),
-        options=plan_options(options or PlanOptions(), installed.tools),
+        options=chosen,
         files=link_file.kept_files(loaded.files),
         kernel=None if is_real else clock(loaded.experiment.clock).kernel(say),
     )

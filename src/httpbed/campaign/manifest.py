@@ -103,9 +103,7 @@ def _commit() -> dict[str, str]:
 
 
 def _link(setup: CampaignSetup) -> dict[str, Any]:
-    options = setup.options
-    seeded = {"netem_seeded": options.netem_seeded} if options.backend == "netem" else {}
-    return {"backend": options.backend, **seeded}
+    return {"backend": setup.options.backend}
 
 
 def _program(

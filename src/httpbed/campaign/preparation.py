@@ -216,7 +216,7 @@ _BACKEND_REMEDY = "choose another kind, or run without --link-backend"
 
 
 def require_backend(loaded: LoadedExperiment, backend: Backend) -> None:
-    """Refuse what the kernel's disciplines do not support; the emulator supports everything.
+    """Refuse what the kernel's tbf does not support; the emulator supports everything.
 
     Raises:
         ConfigError: With every place in every treatment; or the trials are in virtual time.
@@ -229,21 +229,21 @@ def require_backend(loaded: LoadedExperiment, backend: Backend) -> None:
         require_ip(version)
     if backend in {"af_packet", "tun"}:
         return
-    found = [*_backend_mistakes(loaded, "tbf" if backend == "tbf" else "netem")]
+    found = [*_tbf_mistakes(loaded)]
     if found:
         raise ConfigError(dict.fromkeys(found))
 
 
-def _backend_mistakes(loaded: LoadedExperiment, kind: kernel.Kind) -> Iterator[Mistake]:
+def _tbf_mistakes(loaded: LoadedExperiment) -> Iterator[Mistake]:
     document = loaded.document
     for trial in loaded.trials:
         if trial.block > 1:  # every block has all treatments
             continue
         scenario = trial.scenario()
         for index, link in enumerate(scenario.topology.links):
-            for unable in kernel.unable(kind, link):
+            for unable in kernel.unable(link):
                 yield _backend_mistake(document, trial, index, unable)
-        if reason := scenario.handover.refusal(kind) if scenario.handover else "":
+        if reason := scenario.handover.refusal() if scenario.handover else "":
             path = ("handover", "kind")
             yield parser.mistake_at(document, path, trial.levels, reason, _BACKEND_REMEDY)
 

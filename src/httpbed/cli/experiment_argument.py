@@ -230,8 +230,8 @@ link_backend_option = click.option(
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
     help="What carries packets: the emulator by packet sockets (the kernel stamps them) or by TUN"
-    " devices; or the kernel's tbf (a rate, up to 10 Gbit/s) or netem, observed by the emulator."
-    " The kernel's links cannot do everything; what they cannot do is rejected. Default: the"
+    " devices; or the kernel's tbf, observed by the emulator, which makes only a rate, up to 10"
+    " Gbit/s: an experiment that needs more is rejected. Default: the"
     " emulator, with packet sockets if this machine has them.",
 )
 

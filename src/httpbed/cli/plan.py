@@ -13,8 +13,7 @@ import click
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.bed.toolbox import root_filesystem
-from httpbed.campaign import campaign_setup, preparation
+from httpbed.campaign import preparation
 from httpbed.campaign.addition import CLOCKS, NeededTrials
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
@@ -95,8 +94,7 @@ def _planner(
     """
     chosen = backend.choose(link_backend)
     preparation.require_backend(loaded, chosen)
-    tools = root_filesystem.find(root_filesystem.TOOLS) if chosen == "netem" else None
-    options = campaign_setup.plan_options(PlanOptions(keep=keep, backend=chosen), tools)
+    options = PlanOptions(keep=keep, backend=chosen)
     return lambda trial: plan.plan(trial, catalog, options, loaded.files)
 
 

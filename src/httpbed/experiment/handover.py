@@ -48,9 +48,8 @@ class HandoverTable(Value):
         del scenario
         yield from ()
 
-    def refusal(self, discipline: str) -> str:
-        """Return why a discipline of the kernel cannot do it; empty if it can."""
-        del discipline
+    def refusal(self) -> str:
+        """Return why a link that the kernel's tbf carries cannot do it; empty if it can."""
         return ""
 
     def added_s(self, scenario: Scenario, transfer_s: float, notices: Notices) -> float:

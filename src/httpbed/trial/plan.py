@@ -12,7 +12,6 @@ from typing import Any
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import network_plan
 from httpbed.bed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
-from httpbed.bed.network.kernel import KINDS
 from httpbed.bed.network.link_file import LinkFile
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
@@ -55,13 +54,11 @@ class PlanOptions:
     """Whether each trial keeps a line with the times and fate of each packet."""
     backend: Backend = "af_packet"
     """How the emulator gets packets from the kernel, or the discipline that replaces it."""
-    netem_seeded: bool = False
-    """Whether the kernel's netem takes a seed."""
 
     @property
     def keeps_log(self) -> bool:
-        """Whether each trial keeps the emulator's packet log; the kernel's links have none."""
-        return self.log or ("packets" in self.keep and self.backend not in KINDS)
+        """Whether each trial keeps the emulator's packet log; the kernel's link has none."""
+        return self.log or ("packets" in self.keep and self.backend != "tbf")
 
 
 @dataclass(frozen=True)
@@ -163,7 +160,6 @@ def _network(
         records=_records(scenario, options),
         backend=options.backend,
         files={digest: file.facts for digest, file in files.items()},
-        netem_seeded=options.netem_seeded,
         # While the emulator polls, a virtual clock stands still.
         spin_us=SPIN_US if trial.clock == "real" else 0,
         locked=True,
@@ -195,7 +191,7 @@ def _needs_log(scenario: Scenario, backend: Backend) -> bool:
 
     Where the kernel carries the packets, the fate of a packet is unknown and there is no log.
     """
-    if backend in KINDS:
+    if backend == "tbf":
         return False
     return bool(scenario.competitors) or scenario.handover is not None
 

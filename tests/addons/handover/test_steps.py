@@ -161,8 +161,8 @@ def test_a_step_runs_on_the_clients_host_or_in_the_emulator() -> None:
 
 
 def test_packets_are_logged_only_by_the_emulator() -> None:
-    """The kernel's backends know only connections."""
-    backends: tuple[Backend, ...] = ("af_packet", "tun", "netem")
+    """The kernel's link knows only connections."""
+    backends: tuple[Backend, ...] = ("af_packet", "tun", "tbf")
     plans = [
         bed.plan(trial(HANDED_OVER), CATALOG, PlanOptions(backend=backend)) for backend in backends
     ]

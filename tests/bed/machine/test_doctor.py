@@ -103,8 +103,6 @@ def test_all_capability_tests_pass_on_this_machine() -> None:
     assert not {name for name in errors if not errors[name].startswith("not tested")} - {
         "congestion bbr",
         "gso",
-        "qdisc netem",
-        "qdisc netem seed",
     }
     assert Path("/proc/net/dev").read_text().count(":") == before
 
@@ -127,19 +125,19 @@ def test_a_missing_congestion_control_is_reported_with_its_remedy(
 def test_a_missing_queueing_discipline_is_reported_with_its_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is an error only if it is requested; a kernel may have netem without its seed."""
+    """It is an error only if it is requested."""
     unknown = {"error": "Error: Specified qdisc kind is unknown."}
     here = {name: {"figure": ""} for name in ("user", "network", "mount", "pid", "overlay")}
-    findings = here | {"qdisc tbf": {"figure": ""}, "qdisc netem": unknown}
-    examined = capabilities(findings, monkeypatch)
-    assert (examined["kernel's tbf"].ok, examined["kernel's netem"].ok) == (True, None)
+    examined = capabilities(here | {"tbf": unknown}, monkeypatch)
+    assert examined["kernel's tbf"].ok is None
     root = root_filesystem.Root("sid", Path("/"), frozenset(), {}, "")
-    assert doctor.require_qdisc("tbf", root) is False
-    with pytest.raises(HostError, match="modprobe sch_netem"):
-        doctor.require_qdisc("netem", root)
-    seeded = {"qdisc netem": {"figure": ""}, "qdisc netem seed": {"figure": ""}}
-    monkeypatch.setattr(doctor, "run_capability_tests", lambda *_, **__: findings | seeded)
-    assert doctor.require_qdisc("netem", root) is True
+    with pytest.raises(HostError, match="no tbf") as caught:
+        doctor.require_tbf(root)
+    assert "modprobe sch_tbf" in caught.value.remedy
+    monkeypatch.setattr(
+        doctor, "run_capability_tests", lambda *_, **__: here | {"tbf": {"figure": ""}}
+    )
+    doctor.require_tbf(root)
 
 
 def test_a_cache_that_cannot_be_written_makes_the_machine_unable(

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import network_plan
 from httpbed.bed.network.kernel import READINGS
 from httpbed.experiment.check import KERNEL_CONSERVATION, KERNEL_LINK
 from httpbed.experiment.topology import Topology
 from httpbed.experiment.trial import Check
-from httpbed.programs import catalog
-from httpbed.trial import plan
-from httpbed.trial.checks import bed as bed_checks
 from httpbed.trial.checks import link as kernel
-from httpbed.trial.plan import PlanOptions
-from recorded import H2_LOSS, recorded_evidence, trial
 
 PROBES, CAME, DROPPED = 3, 100, 7
 Qdiscs = dict[str, list[dict[str, Any]]]
@@ -50,17 +43,14 @@ def observed(came: int = CAME, left: int = CAME - DROPPED) -> dict[str, Any]:
 
 
 def judged(
-    backend: Backend = "tbf",
     *,
     qdiscs: Qdiscs | None = None,
     result: dict[str, Any] | None = None,
-    seeded: bool = False,
-    **link: Any,
 ) -> dict[str, Check]:
-    said = {"between": ["client", "server"], "rate": "10 Mbit/s", **link}
+    said = {"between": ["client", "server"], "rate": "10 Mbit/s"}
     topology = Topology.model_validate({"hosts": ["client", "server"], "links": [said]})
-    planned = network_plan.plan(topology, {}, 1, 1, backend=backend, netem_seeded=seeded)
-    readings = happened(backend) if qdiscs is None else qdiscs
+    planned = network_plan.plan(topology, {}, 1, 1, backend="tbf")
+    readings = happened("tbf") if qdiscs is None else qdiscs
     found = kernel.kernel_checks(planned, result or observed(), readings)
     return {check.name: check for check in found}
 
@@ -125,39 +115,6 @@ def test_more_arrivals_than_the_kernel_counts_are_caught() -> None:
     """Such packets were dropped before the qdisc."""
     checks = judged(result=observed(came=CAME + 1))
     assert not checks["conservation by the kernel's counters, client->server"].passed
-
-
-def test_copies_made_by_netem_are_not_arrivals() -> None:
-    """They are offered to the queue and only seen leaving."""
-    with_copies = counted("netem", PROBES + CAME + 5, 0)
-    qdiscs = happened("netem") | dict.fromkeys(READINGS[2:], with_copies)
-    result = observed(left=CAME + 5)
-    assert all(
-        check.passed
-        for check in judged("netem", qdiscs=qdiscs, result=result, duplication="5 %").values()
-    )
-    plain = judged("netem", qdiscs=qdiscs, result=result)
-    assert {one.check for one in plain.values() if not one.passed} == {KERNEL_CONSERVATION.id}
-
-
-@pytest.mark.parametrize(
-    ("seeded", "word"), [(False, "not drawn by httpbed's seed"), (True, "seed ")]
-)
-def test_losses_drawn_by_netem_are_reported_and_not_judged(*, seeded: bool, word: str) -> None:
-    """Netem draws them itself; the check records its seed if it takes one."""
-    check = judged("netem", loss="7 %", seeded=seeded)["losses as drawn, client->server"]
-    assert check.passed is None
-    assert word in check.limit
-
-
-def test_the_rtt_is_not_judged_under_netems_jitter() -> None:
-    """Without jitter it is judged."""
-    known, seen = catalog.load(), replace(recorded_evidence(H2_LOSS), link={})
-    asked: list[tuple[Backend, bool | None]] = [("netem", None), ("af_packet", True)]
-    for backend, passed in asked:
-        planned = plan.plan(trial(H2_LOSS), known, PlanOptions(backend=backend))
-        first = next(bed_checks.checks(planned, known, seen))
-        assert (first.name, first.passed) == ("round-trip time", passed)
 
 
 def test_every_link_is_checked_by_its_own_counters() -> None:

@@ -167,12 +167,12 @@ class Handover(HandoverTable):
                 f" {size}; lower when.delivered, or fetch more"
             )
 
-    def refusal(self, discipline: str) -> str:
-        """Return why a discipline of the kernel cannot do it; empty if it can."""
+    def refusal(self) -> str:
+        """Return why a link that the kernel's tbf carries cannot do it; empty if it can."""
         if self.kind == "blackhole":
-            return f"{discipline} is not changed while it runs: it cannot begin to drop everything"
+            return "tbf is not changed while it runs: it cannot begin to drop everything"
         if self.kind == "NAT rebinding":
-            return f"{discipline} passes packets on as they are: it is no NAT"
+            return "tbf passes packets on as they are: it is no NAT"
         return ""
 
     def added_s(self, scenario: Scenario, transfer_s: float, notices: Notices) -> float:

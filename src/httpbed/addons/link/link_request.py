@@ -17,7 +17,6 @@ from httpbed.addons.link.far_end_server import SERVER
 from httpbed.addons.link.link_run import HOSTS, LinkRequest
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
-from httpbed.bed.network import kernel
 from httpbed.bed.network.link_file import READERS
 from httpbed.experiment.impairments.registry import OPTIONS
 
@@ -101,7 +100,7 @@ def _live_mistakes(values: Mapping[str, str | bool]) -> Iterator[Mistake]:
 
 
 def _backend_mistakes(name: str | None) -> Iterator[Mistake]:
-    if name in kernel.KINDS:
+    if name == "tbf":
         reason = f"with {name} the kernel carries the packets; httpbed cannot change or log them"
         yield Mistake("--link-backend", reason, "use af_packet or tun, or omit it")
 

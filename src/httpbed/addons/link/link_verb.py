@@ -100,7 +100,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     type=OneOf(get_args(Backend)),
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
-    help="As for httpbed run, but without the kernel's tbf and netem.",
+    help="As for httpbed run, but without the kernel's tbf.",
 )
 @click.option(
     "--clock",

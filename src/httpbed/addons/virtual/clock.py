@@ -14,7 +14,6 @@ from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.machine.doctor import Capability
-from httpbed.bed.network import kernel as links
 from httpbed.campaign.addition import Say, TrialClock
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
@@ -30,7 +29,7 @@ class VirtualClock(TrialClock):
     def refuse(self, backend: Backend) -> None:
         """Refuse another processor, and disciplines of the guest's kernel: none was tested."""
         guest_kernel.require_processor()
-        if backend in links.KINDS:
+        if backend == "tbf":
             reason = f"{backend} is not supported in virtual time"
             remedy = "run without --link-backend, or with --clock real"
             raise ConfigError([Mistake("--link-backend", reason, remedy)])

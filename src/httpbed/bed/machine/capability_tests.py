@@ -56,8 +56,7 @@ def main() -> None:
         findings["veth"] = _test(lambda: _veth(ip))
         findings["packet"] = _test(_stamps)
         findings["gso"] = _test(_gso)
-        for name, words in request["qdiscs"].items():
-            findings[f"qdisc {name}"] = _test(lambda words=words: _qdisc(request["tc"], words))  # type: ignore[misc]
+        findings["tbf"] = _test(lambda: _qdisc(request["tc"], request["tbf"]))
         for name in request["congestion"]:
             findings[f"congestion {name}"] = _test(lambda name=name: _congestion(ip, name))  # type: ignore[misc]
         # After all tests that run programs of the toolbox, because it hides /tmp.

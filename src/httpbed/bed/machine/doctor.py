@@ -23,12 +23,8 @@ from httpbed.bed.toolbox import debian, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Root
 
 CONGESTION = ("cubic", "reno", "bbr")
-QDISCS: Mapping[str, str] = {
-    "tbf": "tbf rate 1mbit burst 3000 limit 3000",
-    "netem": "netem delay 1ms",
-    "netem seed": "netem delay 1ms seed 1",
-}
-"""Queueing disciplines for link backends, with the tc words that test each."""
+TBF = "tbf rate 1mbit burst 3000 limit 3000"
+"""The words for tc that test the discipline of the link backend ``tbf``."""
 _MIN_DISK_BYTES = 500_000_000
 _MIN_RECEIVE_BYTES = 1_000_000
 _MIN_CORES = 2
@@ -80,7 +76,7 @@ def examine(
     return [
         *_namespace_capabilities(findings),
         *_network_capabilities(findings),
-        *_qdisc_capabilities(findings),
+        _tbf_capability(findings),
         *_congestion_capabilities(findings),
         *_machine_capabilities(facts),
         *(_executable_capability(name, path) for name, path in executables.items()),
@@ -114,18 +110,17 @@ def require_disk() -> None:
         raise HostError(f"{disk.name}: {disk.figure}", disk.remedy)
 
 
-def require_qdisc(kind: str, root: Root) -> bool:
-    """Check that the kernel has a queueing discipline; return whether it accepts a seed.
+def require_tbf(root: Root) -> None:
+    """Check that the kernel has the queueing discipline of the link backend ``tbf``.
 
     Raises:
         HostError: The kernel lacks it; with its reason and the remedy.
     """
     findings = run_capability_tests(root, congestion=())
     require_namespaces(findings)
-    for capability in _qdisc_capabilities(findings):
-        if capability.name == f"kernel's {kind}" and capability.ok is not True:
-            raise HostError(f"this kernel has no {kind}: {capability.figure}", capability.remedy)
-    return "figure" in findings.get(f"qdisc {kind} seed", {})
+    capability = _tbf_capability(findings)
+    if capability.ok is not True:
+        raise HostError(f"this kernel has no tbf: {capability.figure}", capability.remedy)
 
 
 def require_congestion(names: Collection[str], root: Root) -> None:
@@ -157,7 +152,7 @@ def run_capability_tests(
         "tc": root_filesystem.tool_command(root, "tc") if root else _program(None, "tc"),
         "lower": str(lower),
         "congestion": congestion,
-        "qdiscs": QDISCS,
+        "tbf": TBF,
         "root": unprivileged.is_machines_root(),
     }
     try:
@@ -267,13 +262,10 @@ def _network_capabilities(findings: Mapping[str, Any]) -> Iterator[Capability]:
     yield _capability(findings, "gso", "UDP GSO without offload", gso, necessary=False)
 
 
-def _qdisc_capabilities(findings: Mapping[str, Any]) -> Iterator[Capability]:
-    """Yield the queueing disciplines, which the default link backend does not need."""
-    load = "ask the administrator to run: modprobe sch_{}; --link-backend af_packet needs none"
-    for kind in ("tbf", "netem"):
-        yield _capability(
-            findings, f"qdisc {kind}", f"kernel's {kind}", load.format(kind), necessary=False
-        )
+def _tbf_capability(findings: Mapping[str, Any]) -> Capability:
+    """Return whether the kernel has a discipline that the default link backend does not need."""
+    load = "ask the administrator to run: modprobe sch_tbf; --link-backend af_packet needs none"
+    return _capability(findings, "tbf", "kernel's tbf", load, necessary=False)
 
 
 def _congestion_capabilities(

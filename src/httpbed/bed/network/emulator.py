@@ -13,7 +13,7 @@ from typing import Any
 
 from httpbed.base import seeds
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import kernel, link_file
+from httpbed.bed.network import link_file
 from httpbed.bed.network.link_file import Facts, LossRecord
 from httpbed.bed.network.routes import End
 from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER
@@ -73,7 +73,7 @@ def config(  # noqa: PLR0913 - optional arguments have names
     which preserves ports until the change ``{"rebind": true}``. An observer has neither a NAT nor a
     log or timelines. ``spin_us`` is how long it may poll for a due time.
     """
-    carried = backend in kernel.KINDS
+    carried = backend == "tbf"
     return {
         "schema": SCHEMA,
         "mtu": MTU_BYTES,
@@ -117,7 +117,7 @@ def traces(links: Iterable[Link], draws: Draws) -> dict[str, str]:
 
 def waits_s(links: Iterable[Link], draws: Draws, backend: Backend) -> tuple[float, ...]:
     """Return the longest seconds that a packet and its echo wait for a trace, for each link."""
-    carried = backend in kernel.KINDS
+    carried = backend == "tbf"
     return tuple(
         0.0 if carried else sum(way.longest_gap_s() for way in _ways(link, draws)) for link in links
     )

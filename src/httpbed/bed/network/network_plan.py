@@ -24,7 +24,6 @@ from typing import Any
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import emulator, kernel, network_commands, routes
 from httpbed.bed.network.emulator import Draws, PacketRecords
-from httpbed.bed.network.kernel import LinkDisciplines
 from httpbed.bed.network.link_file import Facts
 from httpbed.bed.network.network_commands import Access
 from httpbed.bed.network.network_processes import NetworkProcesses
@@ -48,8 +47,8 @@ class NetworkPlan:
     waits_s: tuple[float, ...]
     """Longest seconds that an echo waits for opportunities, on each link when idle."""
     backend: Backend = "af_packet"
-    shaped: tuple[LinkDisciplines, ...] = ()
-    """The disciplines of each link that the kernel carries; empty with the emulator."""
+    shaped: tuple[tuple[str, ...], ...] = ()
+    """The lines for ``tc`` of each link that the kernel carries; empty with the emulator."""
     access: tuple[Access, ...] = ()
     """The client's access links, in the order in which it goes from one to the next; all are
     attached when the network is made."""
@@ -112,7 +111,6 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     records: PacketRecords | None = None,
     backend: Backend = "af_packet",
     files: Mapping[str, Facts] | None = None,
-    netem_seeded: bool = False,
     live: bool = False,
     client: str = "client",
     access: Sequence[int] = (),
@@ -125,11 +123,10 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     ``senders`` names the TCP congestion control of each host that sends, on all of its routes; any
     other has cubic. ``forwarding`` are the hosts that packets may pass through. ``records`` are
     asked of the emulator. ``files`` has what is known of the files that the topology names, by
-    their digests. ``netem_seeded`` says whether the kernel's netem takes a seed, ``live`` whether
-    conditions may change by command. ``access`` are the links, by their indices, between which the
-    host ``client`` goes, from the first on; ``nat`` those with a NAT at their second host.
-    ``spin_us`` is how long the emulator may poll for a due time; with 0 it sleeps. ``locked`` says
-    whether the kernel refuses programs another congestion control.
+    their digests. ``live`` says whether conditions may change by command. ``access`` are the links,
+    by their indices, between which the host ``client`` goes, from the first on; ``nat`` those with
+    a NAT at their second host. ``spin_us`` is how long the emulator may poll for a due time; with 0
+    it sleeps. ``locked`` says whether the kernel refuses programs another congestion control.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
@@ -140,7 +137,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     noted = records or PacketRecords()
     config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
     network = _Made(topology, ends, frozenset(forwarding), senders, locked, backend, client, access)
-    shaped = tuple(network.shaped(draws if netem_seeded else None))
+    shaped = network.shaped()
     return NetworkPlan(
         processes=network.processes(
             network_commands.emulator(config, emulator.traces(topology.links, draws)), shaped
@@ -161,8 +158,8 @@ def _ends(topology: Topology) -> tuple[tuple[End, End], ...]:
     return tuple(routes.link_ends(topology, index) for index in range(len(topology.links)))
 
 
-def _disciplines(shaped: tuple[LinkDisciplines, ...]) -> list[ProcessSpec]:
-    lines = [line for one in shaped for line in one.lines]
+def _disciplines(shaped: tuple[tuple[str, ...], ...]) -> list[ProcessSpec]:
+    lines = [line for of_link in shaped for line in of_link]
     return [network_commands.batch(None, lines, "tc")] if lines else []
 
 
@@ -194,7 +191,7 @@ class _Made:
         return network_commands.plan_access(self.ways, names, self._control(self.client))
 
     def processes(
-        self, emulator: ProcessSpec, shaped: tuple[LinkDisciplines, ...]
+        self, emulator: ProcessSpec, shaped: tuple[tuple[str, ...], ...]
     ) -> NetworkProcesses:
         if self.backend == "tun":
             return NetworkProcesses(None, (), emulator, self._after_ready())
@@ -202,24 +199,16 @@ class _Made:
         counters = network_commands.counters() if shaped else None
         return NetworkProcesses(self._wiring(), hosts, emulator, (), counters)
 
-    def shaped(self, draws: Draws | None) -> list[LinkDisciplines]:
-        """Plan the kernel's disciplines; netem gets seeds if the kernel takes them."""
-        if self.backend not in kernel.KINDS:
-            return []
-        kind: kernel.Kind = "tbf" if self.backend == "tbf" else "netem"
-        return [
-            kernel.shaped(
-                kind,
-                link,
-                pair,
-                kernel.netem_seeds(link, draws.seed, draws.block) if draws else None,
-            )
-            for link, pair in zip(self.topology.links, self.ends, strict=True)
-        ]
+    def shaped(self) -> tuple[tuple[str, ...], ...]:
+        """Write the lines that make the kernel's disciplines, for each link."""
+        if self.backend != "tbf":
+            return ()
+        pairs = zip(self.topology.links, self.ends, strict=True)
+        return tuple(kernel.disciplines(link, ends) for link, ends in pairs)
 
     def _wiring(self) -> ProcessSpec:
         lines = network_commands.veths(self._all_ends())
-        if self.backend in kernel.KINDS:
+        if self.backend == "tbf":
             lines += [line for pair in self.ends for line in kernel.bridge(pair)]
         return network_commands.batch(None, lines)
 

@@ -75,8 +75,6 @@ class Chance:
     """What happens to the chosen packets, as the checks name it."""
     draws: int = 1
     """Draws that each packet takes from the stream; the first one decides."""
-    netem: str | None = None
-    """Netem's keyword for the same probability."""
 
 
 @dataclass(frozen=True)

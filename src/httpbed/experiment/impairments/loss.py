@@ -254,7 +254,7 @@ CORRUPTION = Impairment(
         Option("corrupt", ("corruption",), "share", "0.01%", "Probability of a flipped bit."),
     ),
     random=True,
-    chance=Chance("corrupted", "damage", draws=2, netem="corrupt"),
+    chance=Chance("corrupted", "damage", draws=2),
     counters=("corrupted",),
     changes_bytes=True,
     features=(share_feature("corruption"),),
@@ -276,7 +276,7 @@ DUPLICATION = Impairment(
         ),
     ),
     random=True,
-    chance=Chance("duplicated", "copies", netem="duplicate"),
+    chance=Chance("duplicated", "copies"),
     counters=("duplicated",),
     features=(share_feature("duplication"),),
 )
