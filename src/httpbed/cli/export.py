@@ -52,7 +52,8 @@ def _further_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Write the table to this file; everything else, into this folder.",
+    help="Write the table, or the one file of a format, to this file; everything else, into this"
+    " folder.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON lines.")
 def command(
@@ -88,6 +89,9 @@ def command(
     With --format har or cdp-json, each page load becomes a file in the folder of -o,
     BLOCK-TRIAL.har or BLOCK-TRIAL.json. A HAR file has the bodies of the page, so that it can be
     replayed; --no-bodies leaves them out of a file that is only looked at.
+
+    With --format bmf, benchmark-action or hyperfine, the median of each treatment becomes a
+    benchmark in the JSON of Bencher, github-action-benchmark or hyperfine.
     """
     provided = EXPORTS.provided()
     without = frozenset(name for one in provided for name in one.switches if not chosen.pop(name))
@@ -158,7 +162,7 @@ def _added(
         mistakes.append(
             Mistake("--json", f"prints a table, but {given} writes {one.what}", "omit it")
         )
-    if choice.output is None:
+    if choice.output is None and not one.is_one_file:
         reason = f"is missing: {given} writes {one.what} into a folder"
         mistakes.append(Mistake("-o", reason, "add -o FOLDER"))
     if mistakes:
@@ -166,7 +170,10 @@ def _added(
     campaigns = _read(directories if one.takes_several else [_only(directories)])
     from httpbed.cli import output_file
 
-    output_file.require_folder(choice.folder)
+    if one.is_one_file and choice.output:
+        output_file.require(choice.output, one.is_one_file)
+    elif not one.is_one_file:
+        output_file.require_folder(choice.folder)
     for line in one.write(campaigns, choice):
         echo(line, err=True)
 

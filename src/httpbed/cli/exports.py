@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from httpbed.base.addon import Seam
+from httpbed.base.user_file import Kind
 
 if TYPE_CHECKING:  # it imports pyarrow
     from httpbed.store.results import Results
@@ -27,21 +28,23 @@ class ExportChoice:
 
     @property
     def folder(self) -> Path:
-        """The folder of ``-o``, which every form needs."""
+        """The folder of ``-o``, which every form of several files needs."""
         return self.output or Path()
 
 
 @dataclass(frozen=True)
 class Export:
-    """A form in which an addon writes campaigns into a folder."""
+    """A form in which an addon writes campaigns into a folder, or one campaign as one file."""
 
     name: str
     help: str
     """What it is, for ``--help``."""
     what: str
-    """What the folder gets, for the messages of mistakes."""
+    """What the folder or file gets, for the messages of mistakes."""
     formats: tuple[str, ...] = ()
     """The values of ``--format`` that choose it; empty: ``--NAME`` does."""
+    is_one_file: Kind | None = None
+    """The file that ``-o`` names, which is printed without it; None: ``-o`` names a folder."""
     takes_several: bool = False
     """Whether it writes several campaigns together."""
     switches: Mapping[str, str] = field(default_factory=dict)

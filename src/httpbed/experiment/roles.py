@@ -18,6 +18,8 @@ Transport = Literal["tcp", "quic"]
 Retry = Literal["none", "restart", "resume"]
 """The client's reaction to a failed download."""
 KnobName = Annotated[str, Field(pattern=spellings.KNOB)]
+BUILD, BUILDS = "build", ("old", "new")
+"""The factor of a program's two builds in one campaign, and its levels."""
 FIXED = "fixed"
 """The congestion control of a program that offers no choice."""
 TCP_CONTROLS = ("reno", "cubic", "bbr")

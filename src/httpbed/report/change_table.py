@@ -68,9 +68,17 @@ def _scale(metric: str, values: Sequence[float]) -> NumberFormat:
 def _change(one: TreatmentChange) -> Cell:
     if not math.isfinite(one.ratio):
         return Cell(DASH)
+    return Cell(f"{_percent(one.ratio)} %", f"[{_interval(one)}]")
+
+
+def change_text(one: TreatmentChange) -> str:
+    """Return the change with its interval, such as ``+3.3 % [+3.1, +3.6]``; empty without one."""
+    return f"{_percent(one.ratio)} % [{_interval(one)}]" if math.isfinite(one.ratio) else ""
+
+
+def _interval(one: TreatmentChange) -> str:
     ends = (one.low, one.high)
-    shown = ["any" if not 1 / OPEN < end < OPEN else _percent(end) for end in ends]
-    return Cell(f"{_percent(one.ratio)} %", f"[{', '.join(shown)}]")
+    return ", ".join("any" if not 1 / OPEN < end < OPEN else _percent(end) for end in ends)
 
 
 def _percent(ratio: float) -> str:

@@ -28,6 +28,7 @@ import numpy as np
 from scipy import stats
 
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.results import campaign_comparison, log_ratio
 from httpbed.results import sample as samples
 from httpbed.results.campaign_comparison import Levels, levels_of
@@ -39,8 +40,6 @@ from httpbed.store.results import Results
 GateVerdict = Literal["pass", "regression", "inconclusive", "refused"]
 ERROR_RATE = 0.05
 COMPLETES_LESS = "completes less often"
-BUILD, BUILDS = "build", ("old", "new")
-"""The factor of a program's two builds in one campaign, and its levels."""
 
 
 @dataclass(frozen=True)

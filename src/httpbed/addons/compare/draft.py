@@ -30,9 +30,8 @@ from httpbed.addons.compare.options import (
 )
 from httpbed.addons.compare.senders import Cell, Offer, boxes, skipped
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.roles import FIXED
+from httpbed.experiment.roles import BUILD, BUILDS, FIXED
 from httpbed.programs.catalog import Catalog, second_build
-from httpbed.results.regression import BUILD, BUILDS
 
 Factors = dict[str, list[str] | dict[str, Any]]
 ROLES = ("client", "proxy", "server")

@@ -1,6 +1,7 @@
 """Changes of a program: fail a pull request, keep results over commits, find the guilty commit.
 
-``gate_verb`` judges two builds or two campaigns and writes the verdict in the formats of CI.
+``gate_verb`` judges two builds or two campaigns, ``ci_formats`` writes the verdict for CI systems,
+``benchmark_formats`` a campaign for trackers of benchmarks.
 Not here: comparing treatments (``results.regression``) and its table (``report.change_table``).
 """
 
@@ -17,4 +18,5 @@ ADDON = Addon(
             "httpbed.addons.gate.gate_verb",
         ),
     ),
+    provides={"exports": ("httpbed.addons.gate.benchmark_formats:EXPORT",)},
 )

@@ -163,6 +163,11 @@ def _arm_values(gate: Gate) -> Iterator[Mapping[str, Any]]:
             }
 
 
+def fails(gate: Gate, *, strict: bool) -> bool:
+    """Whether the gate ends with exit code 1."""
+    return gate.verdict in {"regression", "refused"} or (strict and gate.verdict == "inconclusive")
+
+
 def closing(gate: Gate, *, strict: bool) -> str:
     """Return the last line: the verdict, its cause, and what it means for the exit code."""
     match gate.verdict:

@@ -1,32 +1,47 @@
-"""``httpbed gate``: fail if a campaign is worse than a baseline, or contradicts its claims."""
+"""``httpbed gate``: fail if something is worse than its baseline, or contradicts its claims."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from httpbed.addons.gate import scenarios as scenario_sets
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.campaign.settings import Parallelism
+from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
-from httpbed.cli.options import (
-    CAMPAIGN,
-    OneOf,
-    change_format_option,
-    chosen_format,
-    json_option,
-    share,
-)
+from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, chosen_format, json_option, share
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 
 MARGIN = "3 %"
 MAX_FOLDERS = 2
+CI_FORMATS = ("junit", "github")
 
 
 @verb("gate")
-@click.argument("folders", metavar="[BASELINE] DIR", nargs=-1, required=True, type=CAMPAIGN)
+@click.argument("folders", metavar="[BASELINE] [DIR]", nargs=-1, type=CAMPAIGN)
+@click.option(
+    "--scenarios",
+    type=OneOf(tuple(scenario_sets.SETS)),
+    metavar="SET",
+    help="Run both builds of a program in a set of networks first, in virtual time; standard: ten"
+    " networks, from fibre to a satellite link. Needs --against.",
+)
+@experiment_argument.against_option
+@experiment_argument.recipes_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The campaign's folder of --scenarios; default: compare- and a digest of the options.",
+)
+@experiment_argument.jobs_option("Trials side by side, as for httpbed run.")
 @click.option(
     "--margin",
     callback=share,
@@ -40,13 +55,26 @@ MAX_FOLDERS = 2
     help="The metric to compare; default: the experiment's, else request_time.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if the verdict is inconclusive.")
-@change_format_option
+@click.option(
+    "--format",
+    "form",
+    type=OneOf((*FORMATS, *CI_FORMATS)),
+    metavar="[text|markdown|json|junit|github]",
+    help="What is printed. markdown: for a pull request, a change before and after in"
+    " milliseconds. junit: XML, for reports of tests. github: annotations; the Markdown is appended"
+    " to the job's summary.  [default: text]",
+)
 @json_option
 @click.pass_context
 def command(
     context: click.Context,
     *,
     folders: tuple[Path, ...],
+    scenarios: str | None,
+    against: tuple[str, str] | None,
+    recipe_folders: tuple[Path, ...],
+    output: Path | None,
+    jobs: Parallelism,
     margin: float | None,
     metric: str | None,
     strict: bool,
@@ -57,7 +85,9 @@ def command(
 
     Use it to keep a change that slows an HTTP stack out of a branch: run the same experiment before
     and after the change, on the same machine. With DIR alone, the two builds of httpbed compare
-    --against are compared, or its claims are judged.
+    --against are compared, or its claims are judged. With --scenarios, it runs two builds itself:
+
+    httpbed gate --scenarios standard --program curl=./base --against curl=./head
 
     A treatment that completes less often is a regression. If the experiment in DIR has claims, so
     is a contradicted claim. Without claims, or with --margin or --metric, so is a treatment that is
@@ -65,15 +95,17 @@ def command(
     of some programs exceed those of the others: their results may be selected. Exit code 0: pass,
     or inconclusive without --strict. 1: regression, or refused.
     """
+    form = chosen_format(form, as_json=as_json)
+    _require_compatible(folders, scenarios, against, output, recipe_folders)
+    if scenarios and against:
+        ran = scenario_sets.run_scenarios(scenarios, against, recipe_folders, output, jobs)
+        folders = (ran,)
     # Statistics take a second to import, which --help need not wait for.
+    from httpbed.addons.gate import ci_formats
     from httpbed.addons.gate import gate_report as report
     from httpbed.cli import campaign_folders
     from httpbed.report import terminal
 
-    form = chosen_format(form, as_json=as_json)
-    if len(folders) > MAX_FOLDERS:
-        reason = "follows a baseline and a campaign, and there is nothing else to compare"
-        raise ConfigError([Mistake(str(folders[2]), reason, "name one or two folders")])
     gate = report.decide(
         campaign_folders.read(folders),
         metric=metric,
@@ -84,10 +116,51 @@ def command(
         echo(json.dumps(report.values(gate), indent=1))
     elif form == "markdown":
         echo(report.in_markdown(gate, strict=strict), nl=False)
+    elif form == "junit":
+        echo(ci_formats.in_junit(gate, strict=strict), nl=False)
+    elif form == "github":
+        echo(ci_formats.in_github(gate, strict=strict), nl=False)
+        ci_formats.append_to_summary(report.in_markdown(gate, strict=strict))
     else:
         report.show(gate, terminal.console())
         for note in report.notes(gate):
             echo(f"note: {note}", err=True)
         echo(report.closing(gate, strict=strict))
-    failed = {"regression", "refused"} | ({"inconclusive"} if strict else set())
-    context.exit(int(gate.verdict in failed))
+    context.exit(int(report.fails(gate, strict=strict)))
+
+
+def _require_compatible(
+    folders: Sequence[Path],
+    scenarios: str | None,
+    against: object,
+    output: Path | None,
+    recipe_folders: Sequence[Path],
+) -> None:
+    """Raise ConfigError with everything that names too much to compare, or too little."""
+    mistakes = []
+    if scenarios and folders:
+        reason = "runs a campaign of its own, so there is no folder to name"
+        mistakes.append(Mistake("--scenarios", reason, f"leave out it or {folders[0]}"))
+    if scenarios and not against:
+        reason = "compares two builds, and the second is missing"
+        mistakes.append(Mistake("--scenarios", reason, "add --against NAME=PATH"))
+    if not scenarios:
+        programs = experiment_argument.own_programs()
+        given = {
+            "--against": against,
+            "--program": programs,
+            "--recipes": recipe_folders,
+            "-o": output,
+        }
+        for option in (option for option, value in given.items() if value):
+            reason = "has no meaning without --scenarios, which runs programs"
+            mistakes.append(Mistake(option, reason, "omit it, or add --scenarios standard"))
+        if not folders:
+            reason = "is missing: there is nothing to compare"
+            remedy = "name one or two folders, or use --scenarios standard"
+            mistakes.append(Mistake("DIR", reason, remedy))
+    if len(folders) > MAX_FOLDERS:
+        reason = "follows a baseline and a campaign, and there is nothing else to compare"
+        mistakes.append(Mistake(str(folders[2]), reason, "name one or two folders"))
+    if mistakes:
+        raise ConfigError(mistakes)

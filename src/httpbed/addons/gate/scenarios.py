@@ -1,0 +1,109 @@
+"""Scenarios: networks in which a program's CI compares two builds, in virtual time.
+
+A set of them is one campaign of both builds, as ``httpbed compare --against`` runs it. The networks
+are profiles with their sources (``experiment/profiles.toml``). The standard set has what stresses
+different parts of a stack: rates from 1 to 266 Mbit/s, round trips from 4 to 600 ms, asymmetric
+links, a token bucket, and 4 % of random loss. No transfer of its size takes longer than 10 s there
+over a correct stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from httpbed.addons.compare import comparison
+from httpbed.addons.compare.options import CommandLine
+from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import backend
+from httpbed.campaign.settings import Parallelism
+from httpbed.cli import experiment_argument, run
+from httpbed.cli.echo import echo
+from httpbed.programs.catalog import Catalog
+
+
+@dataclass(frozen=True)
+class Scenarios:
+    """A set of networks, and what is fetched in each."""
+
+    networks: tuple[str, ...]
+    size: str
+    replicates: int
+    """Blocks: ten settle fifty treatments (:mod:`httpbed.results.regression`)."""
+
+
+SETS: Mapping[str, Scenarios] = {
+    "standard": Scenarios(
+        networks=(
+            "fibre",
+            "cable",
+            "dsl",
+            "lte",
+            "3g",
+            "5g",
+            "leo",
+            "geo",
+            "zhang2023-1m",
+            "liu2024-severe",
+        ),
+        size="500kB",
+        replicates=10,
+    )
+}
+CLIENT, SERVER = "curl", "nginx"
+"""What a program runs with, where the scenario leaves the other role open."""
+
+
+def run_scenarios(
+    name: str,
+    against: tuple[str, str],
+    recipe_folders: Sequence[Path],
+    output: Path | None,
+    jobs: Parallelism,
+) -> Path:
+    """Run both builds of a program in a set of scenarios, or resume it; return the campaign.
+
+    Raises:
+        ConfigError: With every mistake.
+        HostError: This machine has no virtual time.
+    """
+    catalog = experiment_argument.catalog(tuple(recipe_folders)).with_second_build(*against)
+    folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
+    line = _line(SETS[name], against, catalog, (*folders, *experiment_argument.program_words()))
+    compared = comparison.comparison(line, catalog)
+    for one in compared.skipped:
+        echo(f"not run: {one}", err=True)
+    directory = output or Path(compared.loaded.experiment.name)
+    chosen = run.settings(backend.choose(None), jobs=jobs)
+    run.execute(compared.loaded, catalog, directory, chosen)
+    return directory
+
+
+def _line(
+    chosen: Scenarios, against: tuple[str, str], catalog: Catalog, further: Sequence[str]
+) -> CommandLine:
+    """Return the comparison of both builds in the first role that the program has."""
+    program, _ = against
+    roles = catalog[program].roles
+    options: dict[str, str | None] = {"network": ",".join(chosen.networks), "size": chosen.size}
+    client, options["server"] = CLIENT, SERVER
+    if "client" in roles:
+        client = program
+    elif "server" in roles:
+        options["server"] = program
+    elif "proxy" in roles:
+        options["proxy"] = program
+    else:
+        raise ConfigError([Mistake("--against", f"{program} has no role", "complete its recipe")])
+    return CommandLine(
+        [client],
+        options,
+        knobs=(),
+        replicates=str(chosen.replicates),
+        seed="1",
+        further=further,
+        clock="virtual",
+        asked_clock="virtual",
+        against=against,
+    )
