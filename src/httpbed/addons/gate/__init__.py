@@ -17,6 +17,12 @@ ADDON = Addon(
             "judge",
             "httpbed.addons.gate.gate_verb",
         ),
+        Verb(
+            "bisect",
+            "Find the commit that made a program slower.",
+            "judge",
+            "httpbed.addons.gate.bisect_verb",
+        ),
     ),
     provides={"exports": ("httpbed.addons.gate.benchmark_formats:EXPORT",)},
 )

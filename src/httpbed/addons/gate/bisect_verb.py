@@ -1,0 +1,240 @@
+"""``httpbed bisect``: the commit that made a program slower."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from httpbed.base import units
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
+from httpbed.campaign.settings import DesignOptions
+from httpbed.cli import experiment_argument, output_file
+from httpbed.cli.echo import echo, say
+from httpbed.cli.options import OneOf, WholeNumber, json_option
+from httpbed.cli.verb import verb
+from httpbed.experiment.metric import METRICS
+
+if TYPE_CHECKING:  # statistics, and not for --help
+    from httpbed.addons.gate.bisection import Guilty
+    from httpbed.addons.gate.build_measurement import Measured
+
+CANNOT_BE_TESTED = 125
+"""What ``git bisect run`` skips."""
+
+
+def _one_program(
+    context: click.Context, parameter: click.Parameter, word: str | None
+) -> tuple[str, str] | None:
+    del context, parameter
+    if word is None:
+        return None
+    name, _, path = word.partition("=")
+    if not (name and path) or Path(path).is_absolute() or ".." in Path(path).parts:
+        reason = f"{word!r} is not NAME=PATH with a path within the repository"
+        raise ConfigError([Mistake("--program", reason, "such as curl=src/curl")])
+    return name, path
+
+
+@verb("bisect")
+@click.option("--good", metavar="REV", help="A revision that is fast enough.")
+@click.option("--bad", metavar="REV", help="A later revision that is too slow.")
+@click.option(
+    "--build",
+    "command",
+    required=True,
+    metavar="CMD",
+    help="What builds the program, in the folder of a revision, such as 'make -j2'.",
+)
+@click.option(
+    "--program",
+    required=True,
+    callback=_one_program,
+    metavar="NAME=PATH",
+    help="The implementation, and its executable within the repository once it is built.",
+)
+@click.option(
+    "--scenario",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The experiment file to run with each build, such as compare --dry-run writes.",
+)
+@click.option(
+    "--repository",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="The git repository; default: the current folder.",
+)
+@click.option(
+    "--recipes",
+    "recipe_folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Add the recipes in this folder.",
+)
+@click.option(
+    "--metric",
+    type=OneOf([name for name, one in METRICS.items() if one.better != "neither"]),
+    default="request_time",
+    metavar="METRIC",
+    help="The metric that became worse.  [default: request_time]",
+)
+@click.option(
+    "--replicates",
+    type=WholeNumber(1, 1000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Blocks of each build; more than one only if the scenario has random losses.",
+)
+@click.option(
+    "--slower-than",
+    metavar="TIME",
+    help="In place of --good and --bad: build and measure the current folder, and exit with 0, 1"
+    " (slower) or 125, as git bisect run wants.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A new folder for a campaign of each build, and the ends of the builds' output.",
+)
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    good: str | None,
+    bad: str | None,
+    command: str,
+    program: tuple[str, str],
+    scenario: Path,
+    repository: Path,
+    recipe_folders: tuple[Path, ...],
+    metric: str,
+    replicates: int,
+    slower_than: str | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Find the commit that made a program slower: build it, measure it, halve the distance.
+
+    Use it when a gate or a user says that a release is slower than an earlier one. Each step builds
+    one revision in a work tree of its own and runs the scenario in virtual time, where one trial is
+    enough, however busy the machine. A revision that does not build, or of which the trial fails,
+    is skipped. Of several treatments, the one that became worst is judged.
+
+    httpbed bisect --good v1.2 --bad main --build make --program curl=src/curl --scenario slow.toml
+
+    Exit code 0: found. 1: not found. With --slower-than: 0 fast, 1 slow, 125 cannot be measured.
+    """
+    limit_s = _limit(good, bad, slower_than, metric)
+    # Statistics take a second to import, which --help need not wait for.
+    from httpbed.addons.gate import bisection
+    from httpbed.addons.gate.build_measurement import BuildMeasurement
+
+    commits = bisection.resolve(repository, good, bad) if good and bad else None
+    output_file.require_new_folder("-o", output)
+    design = DesignOptions(clock="virtual", replicates=replicates)
+    loaded, catalog = experiment_argument.load(scenario, recipe_folders, design)
+    if program[0] not in loaded.implementations():
+        reason = f"{scenario} does not run {program[0]}"
+        known = f"it runs {', '.join(loaded.implementations())}"
+        raise ConfigError([Mistake("--program", reason, known)])
+    bench = BuildMeasurement(command, *program, loaded, catalog, metric)
+    with tempfile.TemporaryDirectory(prefix="httpbed-bisect-") as temporary:
+        places = output or Path(temporary) / "campaigns"
+        if commits is None:
+            one = bench.measure(repository, "this revision", places / "here")
+            context.exit(_code(one, limit_s))
+        try:
+            with bisection.checkout(repository, Path(temporary) / "checkout") as tree:
+
+                def measured(commit: str) -> Measured:
+                    tree.git("checkout", "--quiet", "--detach", commit)
+                    return bench.measure(tree.folder, commit, places / commit[:12])
+
+                ends = measured(commits[0]), measured(commits[1])
+                judge = bisection.limit(*ends, metric)
+                found = bisection.search(tree, ends, judge, measured, say)
+                subject = tree.subject(found.commit)
+        except bisection.BisectionError as error:
+            say(str(error))
+            context.exit(1)
+    as_values = _json_values(found, subject, metric)
+    echo(json.dumps(as_values, indent=1) if as_json else _sentence(found, subject, metric))
+    if output:
+        say(f"campaigns: {output}")
+
+
+def _limit(good: str | None, bad: str | None, slower_than: str | None, metric: str) -> float:
+    """Return the limit of ``--slower-than`` in seconds; inf without it.
+
+    Raises:
+        ConfigError: With each option that is missing, or one too many.
+    """
+    mistakes, limit_s = [], math.inf
+    ends = {"--good": good, "--bad": bad}
+    if slower_than is None:
+        remedy = "name a revision, or use --slower-than"
+        mistakes += [Mistake(name, "is missing", remedy) for name, one in ends.items() if not one]
+    else:
+        reason = "has no meaning with --slower-than, which measures what is checked out"
+        remedy = "leave one of them out"
+        mistakes += [Mistake(name, reason, remedy) for name, one in ends.items() if one]
+        if METRICS[metric].unit != "s":
+            reason = f"is a time, and {metric} is none"
+            mistakes.append(Mistake("--slower-than", reason, "use --good and --bad"))
+        try:
+            limit_s = units.parse_duration(slower_than)
+        except RejectedValueError as error:
+            mistakes.append(Mistake("--slower-than", str(error), "such as '380 ms'"))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return limit_s
+
+
+def _code(one: Measured, limit_s: float) -> int:
+    """Say what a build took, and return the exit code for ``git bisect run``."""
+    from httpbed.report.phrasing import brief_duration
+
+    if not one.values:
+        say(f"cannot be measured: {one.reason}")
+        return CANNOT_BE_TESTED
+    name, value = max(one.values.items(), key=lambda item: item[1])
+    say(f"{name}: {brief_duration(value)}, the limit is {brief_duration(limit_s)}")
+    return int(value > limit_s)
+
+
+def _sentence(found: Guilty, subject: str, metric: str) -> str:
+    from httpbed.report.phrasing import number_format
+
+    before, after = (one.values[found.treatment] for one in (found.before, found.measured))
+    form = number_format(metric, [before, after])
+    words = f"{form.number(before)} before, {form.number(after)} {form.unit} from this commit on"
+    builds = f"{found.steps} build{'s' * (found.steps != 1)} between good and bad"
+    return f"{subject}\n{visible(found.treatment)}: {words} ({builds})"
+
+
+def _json_values(found: Guilty, subject: str, metric: str) -> Mapping[str, Any]:
+    before, after = (one.values[found.treatment] for one in (found.before, found.measured))
+    return {
+        "schema": 1,
+        "commit": found.commit,
+        "subject": subject,
+        "treatment": found.treatment,
+        "metric": metric,
+        "before": before,
+        "after": after,
+        "builds": found.steps,
+        "skipped": list(found.skipped),
+    }

@@ -1,0 +1,170 @@
+"""The search for the commit that made a program slower, on real repositories."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from httpbed.addons.gate import bisection, build_measurement
+from httpbed.addons.gate.bisection import BisectionError, Guilty
+from httpbed.addons.gate.build_measurement import Measured
+from httpbed.base.errors import ConfigError
+
+COMMITS = 64
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=n", "-c", "user.email=n@example.test"]
+    ended = subprocess.run(
+        ["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ended.stdout.strip()
+
+
+def is_running(pid: str) -> bool:
+    """Whether a process is there, and not only its exit code."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Make a repository whose file holds its number in the history."""
+    folder = tmp_path_factory.mktemp("repository")
+    git(folder, "init", "--quiet")
+    commits = []
+    for number in range(COMMITS + 1):
+        (folder / "number").write_text(str(number))
+        git(folder, "add", "number")
+        git(folder, "commit", "--quiet", "--message", f"commit {number}")
+        commits.append(git(folder, "rev-parse", "HEAD"))
+    return folder, commits
+
+
+def searched(
+    history: tuple[Path, list[str]], seconds: Callable[[int], float | None], tmp_path: Path
+) -> Guilty:
+    """Search with builds that take so long by their number; None: they do not build."""
+    folder, commits = history
+
+    def measure(commit: str) -> Measured:
+        git(tmp_path / "tree", "checkout", "--quiet", "--detach", commit)
+        value = seconds(int((tmp_path / "tree" / "number").read_text()))
+        return Measured(commit, {} if value is None else {"h3": value, "h2": 1.0}, "no build")
+
+    with bisection.checkout(folder, tmp_path / "tree") as tree:
+        ends = measure(commits[0]), measure(commits[-1])
+        judge = bisection.limit(*ends, "request_time")
+        return bisection.search(tree, ends, judge, measure, lambda _: None)
+
+
+@pytest.mark.parametrize("guilty", [1, 2, 31, 32, 33, 63, 64])
+def test_the_planted_commit_is_found_in_six_steps(
+    history: tuple[Path, list[str]], tmp_path: Path, guilty: int
+) -> None:
+    """Among 64 commits, with a change of 1 % in one of two treatments."""
+    found = searched(history, lambda number: 1.01 if number >= guilty else 1.0, tmp_path)
+    assert found.commit == history[1][guilty]
+    assert (found.before.values["h3"], found.measured.values["h3"]) == (1.0, 1.01)
+    assert found.treatment == "h3"
+    assert found.steps <= 6
+    assert git(history[0], "worktree", "list").count("\n") == 0
+    assert git(history[0], "status", "--porcelain") == ""
+
+
+def test_commits_that_do_not_build_are_skipped(
+    history: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    """The answer stays the same; those that were tried are named."""
+    broken = {32, 33, 34, 16}
+    found = searched(
+        history,
+        lambda number: None if number in broken else 1.1 if number >= 40 else 1.0,
+        tmp_path,
+    )
+    assert found.commit == history[1][40]
+    assert set(found.skipped) <= {history[1][number] for number in broken}
+    assert found.skipped
+
+
+def test_no_answer_if_the_guilty_commit_is_among_skipped_ones(
+    history: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    """The commits that are left are named."""
+
+    def seconds(number: int) -> float | None:
+        return None if 39 <= number <= 41 else 1.1 if number >= 40 else 1.0
+
+    with pytest.raises(BisectionError, match="cannot be measured"):
+        searched(history, seconds, tmp_path)
+    assert git(history[0], "worktree", "list").count("\n") == 0
+
+
+def test_revisions_that_do_not_differ_are_no_question(
+    history: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    """Nor is an end that cannot be built."""
+    with pytest.raises(BisectionError, match="not worse"):
+        searched(history, lambda _: 1.0, tmp_path)
+    with pytest.raises(BisectionError, match="good revision cannot be measured"):
+        searched(history, lambda number: None if number == 0 else 1.0, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "places"),
+    [
+        ("nothing", "--help", ["--good", "--bad"]),
+        ("HEAD", "HEAD", ["--good"]),
+        ("HEAD", "HEAD~3", ["--good"]),
+    ],
+)
+def test_wrong_revisions_are_refused(
+    history: tuple[Path, list[str]], good: str, bad: str, places: list[str]
+) -> None:
+    """All of them, before anything is built; an option in a revision's place is no option."""
+    with pytest.raises(ConfigError) as refused:
+        bisection.resolve(history[0], good, bad)
+    assert [one.place for one in refused.value.mistakes] == places
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [("exit 3", "exit code 3"), ("sleep 60", "took longer"), ("true", ""), ("kill -9 $$", "-9")],
+)
+def test_a_build_that_fails_or_hangs_says_so(tmp_path: Path, command: str, reason: str) -> None:
+    """Within its time, and with its last words kept."""
+    log = io.BytesIO()
+    told = build_measurement.build(f"echo begun; {command}", tmp_path, log, timeout_s=1.0)
+    assert reason in told
+    assert bool(told) == bool(reason)
+    assert b"begun" in log.getvalue()
+
+
+def test_a_build_that_prints_much_is_kept_short(tmp_path: Path) -> None:
+    """Of 50 MB the last megabyte, with its end."""
+    log = io.BytesIO()
+    command = "head -c 50000000 /dev/zero | tr '\\0' x; echo end"
+    assert build_measurement.build(command, tmp_path, log, timeout_s=60.0) == ""
+    assert len(log.getvalue()) == build_measurement.LOG_BYTES
+    assert log.getvalue().endswith(b"end\n")
+
+
+def test_what_a_build_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    """A process in the background that keeps the output open does not hold up the step."""
+    command = f"(sleep 60; touch {tmp_path}/late) & echo $! >{tmp_path}/pid"
+    began = time.monotonic()
+    assert build_measurement.build(command, tmp_path, io.BytesIO(), timeout_s=50.0) == ""
+    assert time.monotonic() - began < 50
+    pid = (tmp_path / "pid").read_text().strip()
+    while is_running(pid):
+        assert time.monotonic() - began < 50
+        time.sleep(0.05)
+    assert not (tmp_path / "late").exists()
