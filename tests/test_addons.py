@@ -18,8 +18,13 @@ import stored_campaigns
 from httpbed.addons.handover.handover_check_table import HANDOVER_PACE
 from httpbed.addons.pages.page_check_table import PAGE_REQUESTS
 from httpbed.base.addon import addons
+from httpbed.campaign import preparation
+from httpbed.campaign.settings import DesignOptions
+from httpbed.experiment.document import words
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Record, Trial
+from httpbed.programs import catalog
+from httpbed.report.document import SECTIONS
 
 HOME = Path(httpbed.__file__).parent
 RUN = """
@@ -236,3 +241,23 @@ def test_a_verb_that_needs_a_deleted_addon_names_it(tmp_path: Path, campaign: Pa
     ((code, _, err),) = outcomes(without, ["gate", str(campaign), str(campaign)])
     assert code == 2, err
     assert "conformance" in err
+
+
+@pytest.mark.parametrize("word", ["handover", "page", "claim", "figure"])
+def test_an_addon_is_asked_only_about_experiments_that_have_its_word(word: str) -> None:
+    """One without the word has nothing of it, and runs nothing of it."""
+    (name,) = (name for name, addon in addons().items() if addon.word == word)
+    own = {one for one in SECTIONS.provided() if f".{name}." in one.make.__module__}
+    assert own
+    assert own <= {*SECTIONS.provided({word})}
+    assert not own & {*SECTIONS.provided({"download"})}
+
+
+@pytest.mark.parametrize("path", ["liu2024/pages", "liu2024/migration", "examples/handovers"])
+def test_the_words_of_a_file_have_those_of_its_trials(path: str) -> None:
+    """A report asks, by the file, every addon that the trials asked."""
+    file = Path(__file__).parents[1] / f"experiments/{path}.toml"
+    loaded = preparation.load(file.read_text(), catalog.load(), file.parent, DesignOptions())
+    of_trials = frozenset[str]().union(*(one.words for one in loaded.scenarios()))
+    assert of_trials & {"handover", "page"}
+    assert of_trials - {"download"} <= words(loaded.document)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
-from httpbed.campaign import executor, second_series
+from httpbed.campaign import executor, run
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import AttemptProgress, Work
 from httpbed.campaign.settings import ONE
@@ -36,7 +36,7 @@ def series(left: Sequence[Work], shares: Sequence[float]) -> tuple[list[list[Wor
         looked += 1
         return next(looks)
 
-    second_series.run(left, execute, lambda _: None, taken_share=share)
+    run.run_second_series(left, execute, lambda _: None, taken_share=share)
     return ran, looked
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from httpbed.report import html, publish
 from httpbed.report import notes as report_notes
+from httpbed.report import publish
 from httpbed.report.document import ReportInput
 from httpbed.report.terminal import Console
 from httpbed.results.findings import Findings
@@ -14,7 +14,7 @@ from httpbed.store.results import Results
 
 def page(results: Results, findings: Findings | None = None, *, draws: bool = False) -> str:
     """Return the HTML report, with its figures if it ``draws``."""
-    return html.render(publish.document(results, findings, draws=draws))
+    return publish.in_html(publish.document(results, findings, draws=draws))
 
 
 def saved(

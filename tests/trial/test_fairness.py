@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.results.fairness import jain
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 from httpbed.trial import fairness
+from httpbed.trial.fairness import jain
 
 HEADING = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n"
 MS = 10**6

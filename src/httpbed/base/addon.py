@@ -15,8 +15,12 @@ it wants, an addon names an object of that type as ``module:attribute``::
     ADDON = Addon(provides={"report sections": ("httpbed.addons.claims.section:SECTION",)})
 
 Objects are named, not imported: reading the registrations takes milliseconds, and the module of a
-verb or a section is imported when somebody uses it. Whoever deletes the folder deletes the feature;
-what its tables and files in a campaign say is then unread, never wrong.
+verb or a section is imported when somebody uses it. An addon may name a **word** that every
+experiment has which it is about, such as the table ``handover``. Where the core asks about an
+experiment, it gives the words of that one, and no module of the other addons is imported or run.
+
+Whoever deletes the folder deletes the feature; what its tables and files in a campaign say is then
+unread, never wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -67,6 +71,8 @@ class Addon:
     verbs: tuple[Verb, ...] = ()
     provides: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By the name of a seam: objects as ``module:attribute``."""
+    word: str = ""
+    """A key or value that every experiment has which it is about; empty: it may be about any."""
     gone_options: Mapping[str, str] = field(default_factory=dict)
     """Options of earlier versions as ``VERB --OPTION``, and what to do instead."""
 
@@ -78,18 +84,29 @@ class Seam(Generic[T]):
     name: str
     kind: type[T]
 
-    @cache  # noqa: B019 - seams are constants
-    def provided(self) -> tuple[T, ...]:
+    def provided(self, words: Container[str] | None = None) -> tuple[T, ...]:
         """Return what the addons provide, in the order of their names.
 
         What needs an addon that is not installed is left out, and :meth:`lacking` names it.
+        ``words`` are those of an experiment: addons whose word is not among them are left out.
 
         :raises RegistrationError: when two objects have the same ``name``.
         """
+        return self._provided(
+            tuple(
+                name
+                for name, addon in addons().items()
+                if words is None or not addon.word or addon.word in words
+            )
+        )
+
+    @cache  # noqa: B019 - seams are constants
+    def _provided(self, names: tuple[str, ...]) -> tuple[T, ...]:
         provided = list[T]()
-        for _, place in self._places():
+        for name, place in self._places():
             with suppress(MissingAddonError):
-                provided.append(self._load(place))
+                if name in names:
+                    provided.append(self._load(place))
         refuse_duplicates(self.name, [one.name for one in provided if hasattr(one, "name")])
         return tuple(provided)
 

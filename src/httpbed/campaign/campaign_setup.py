@@ -40,7 +40,7 @@ def make_setup(
     workloads = loaded.workloads()
     own = {
         name: root
-        for one in TRIAL_ADDITIONS.provided()
+        for one in TRIAL_ADDITIONS.provided({one.kind for one in workloads})
         for name, root in one.roots(workloads).items()
     }
     installed = program_roots.ensure(catalog, names, say=say, own=own)

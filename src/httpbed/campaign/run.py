@@ -20,14 +20,14 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from httpbed.campaign import campaign_setup, executor, manifest, second_series
+from httpbed.bed.machine import machine_load
+from httpbed.campaign import campaign_setup, executor, manifest
 from httpbed.campaign.addition import Say, Tell
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import MAX_RETRIES, Work
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.second_series import Execute
 from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.experiment.design import Growth
 from httpbed.experiment.experiment import Replicates
@@ -107,6 +107,13 @@ MAX_EARLIER = 1000
 """Attempts that show what the next ones need."""
 
 
+class Execute(Protocol):
+    """Runs trials, and returns those that a busy machine left without a valid attempt."""
+
+    def __call__(self, work: Sequence[Work], /) -> Coroutine[Any, Any, list[Work]]:
+        """Run these trials."""
+
+
 @dataclass
 class Prepared:
     """An experiment with all that its trials need, and the manifest that describes both."""
@@ -143,7 +150,7 @@ class OpenRun:
         need a further block.
 
         A trial that a busy machine left without a valid attempt runs again at the end
-        (:mod:`~httpbed.campaign.second_series`), unless there are no retries.
+        (:func:`run_second_series`), unless there are no retries.
 
         Raises:
             HostError: This machine cannot run trials.
@@ -164,7 +171,7 @@ class OpenRun:
             left = self._finish_until(self.stopping, first)
         if retries:
             alone = partial(execute, admission=self._admission(ONE))
-            second_series.run(left, alone, self.say)
+            run_second_series(left, alone, self.say)
         if self.stopping:
             self._forget_what_is_not_needed(self.stopping)
 
@@ -348,3 +355,53 @@ def _blocks(numbers: Sequence[int]) -> str:
     if len(numbers) == numbers[-1] - numbers[0] + 1:
         return f"blocks {numbers[0]} to {numbers[-1]}"
     return f"blocks {', '.join(map(str, numbers))}"
+
+
+# A second series of attempts, at the end of a run, after the machine was too busy for the first.
+#
+# The rule: a trial whose whole first series of attempts was invalid, the last one only because the
+# machine was busy, gets one further series of the same length. These trials run one at a time.
+# Before each, httpbed waits until other programs take less than half of the CPUs; all these waits
+# together take at most a minute. A trial that is then still without a valid attempt is left to the
+# next run.
+#
+# Other work on a machine comes in bursts, a build or a test run, and the retries within a block
+# often fall into the same one. The end of the run is as far from it as a run gets.
+
+MAX_WAIT_S = 60.0
+"""Longest time that a run waits for a calmer machine, in all."""
+
+
+def run_second_series(
+    left: Sequence[Work],
+    execute: Execute,
+    say: Callable[[str], None],
+    *,
+    taken_share: Callable[[], float] = machine_load.taken_share,
+) -> None:
+    """Give each of these trials a second series of attempts, by the rule above."""
+    if not left:
+        return
+    say(_beginning_of_second_series(len(left)))
+    patience_s = MAX_WAIT_S
+    for one in left:
+        patience_s -= _wait_for_calm(patience_s, taken_share)
+        asyncio.run(execute([one]))
+
+
+def _wait_for_calm(most_s: float, taken_share: Callable[[], float]) -> float:
+    """Wait until other programs leave half of the CPUs; return the seconds that it took."""
+    began_s = time.monotonic()
+    while (waited_s := time.monotonic() - began_s) < most_s:
+        if taken_share() < machine_load.BUSY_SHARE:
+            break
+    return waited_s
+
+
+def _beginning_of_second_series(count: int) -> str:
+    trials, lack = ("1 trial", "lacks") if count == 1 else (f"{count} trials", "lack")
+    return (
+        f"{trials} {lack} a valid attempt because the machine was busy: trying again, one at a"
+        f" time, once others take less than {machine_load.BUSY_SHARE:.0%} of the CPUs, or after"
+        f" {MAX_WAIT_S:.0f} s"
+    )

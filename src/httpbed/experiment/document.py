@@ -30,6 +30,15 @@ Levels = Mapping[str, str]
 SCENARIO_PARTS = tuple(Scenario.model_fields)
 
 
+def words(node: object) -> frozenset[str]:
+    """Return all keys and all texts of a document: what of the addons it may be about."""
+    if isinstance(node, Mapping):
+        return frozenset(node).union(*map(words, node.values()))
+    if isinstance(node, list | tuple):
+        return frozenset[str]().union(*map(words, node))
+    return frozenset({node} if isinstance(node, str) else ())
+
+
 class ExperimentDocument(dict[str, Any]):
     """An experiment's document with an index of its references; not changed once made.
 

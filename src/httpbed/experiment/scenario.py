@@ -107,6 +107,13 @@ class Scenario(Value):
         )
         return (ClientGroup("", self.roles, self.workload), *competitors)
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """What of the addons it may be about: its kinds of workload, and hand-overs."""
+        return frozenset(
+            {*(one.kind for one in self.workloads()), *(["handover"] if self.handover else ())}
+        )
+
     def parts(self) -> Iterator[tuple[str, Role, str]]:
         """Yield name, role and host of each part, competitors last."""
         for group in self.client_groups:

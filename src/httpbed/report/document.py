@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from httpbed.base.addon import Seam
+from httpbed.experiment.document import words as words_of
 from httpbed.report.phrasing import Sentence
 from httpbed.results.findings import Findings
 from httpbed.store.results import Results
@@ -219,6 +220,11 @@ class ReportInput:
     def document(self) -> Mapping[str, Any]:
         """The experiment file as parsed."""
         return self.results.document
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words of the experiment file."""
+        return words_of(self.document)
 
     @cached_property
     def listed(self) -> Findings:

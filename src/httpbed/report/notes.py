@@ -42,7 +42,7 @@ MAX_REASON = 160
 
 def notes(source: ReportInput) -> list[str]:
     """List what limits the findings, what matters most first, each with its remedy."""
-    makers = sorted([*OWN, *NOTES.provided()], key=lambda one: one.place)
+    makers = sorted([*OWN, *NOTES.provided(source.words)], key=lambda one: one.place)
     return [note for maker in makers for note in maker.make(source)]
 
 

@@ -80,7 +80,7 @@ class Document:
 def document(source: ReportInput) -> Document:
     """Build the report."""
     results, findings = source.results, source.findings
-    makers = sorted([*OWN, *SECTIONS.provided()], key=lambda one: one.place)
+    makers = sorted([*OWN, *SECTIONS.provided(source.words)], key=lambda one: one.place)
     sections = [made for one in makers if (made := one.make(source))]
     if sections[0].id == "answer":  # then it follows the question
         sections[0] = replace(sections[0], title="")

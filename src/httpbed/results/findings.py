@@ -17,7 +17,7 @@ from httpbed.base.addon import Seam
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment import response_path
-from httpbed.experiment.document import network_factors
+from httpbed.experiment.document import network_factors, words
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
@@ -131,6 +131,7 @@ class Extension:
     """What an addon adds to the findings of treatments, and to their JSON values."""
 
     name: str
+    """The word of its addon, if it has one: its columns are asked for where it found something."""
     of_treatments: Callable[[Results], Mapping[TreatmentKey, Any]]
     """Returns its finding of each treatment that it applies to."""
     values: Callable[[Results, Findings], Iterable[Mapping[str, Any]]]
@@ -160,7 +161,9 @@ def find(
     network = tuple(name for name in names if name in of_topology)
     fairness = {name: samples(results, name) for name in FAIRNESS}
     beside = {"goodput": goodputs, **fairness}
-    extensions = {one.name: one.of_treatments(results) for one in EXTENSIONS.provided()}
+    extensions = {
+        one.name: one.of_treatments(results) for one in EXTENSIONS.provided(words(results.document))
+    }
     rows = []
     for key in by_treatment:
         own = {name: found[key] for name, found in extensions.items() if key in found}
@@ -196,7 +199,8 @@ def default_metric(results: Results) -> str:
     options = results.experiment.report
     if "metric" in options.model_fields_set:
         return str(options.metric)
-    proposed = (one.default_metric(results) for one in EXTENSIONS.provided())
+    extensions = EXTENSIONS.provided(words(results.document))
+    proposed = (one.default_metric(results) for one in extensions)
     return next(filter(None, proposed), str(options.metric))
 
 

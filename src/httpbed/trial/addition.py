@@ -175,4 +175,5 @@ TRIAL_ADDITIONS = Seam("additions to trials", TrialAddition)
 
 def planned(parts: PlannedParts) -> Iterator[AttemptAddition]:
     """Plan everything that addons add to an attempt."""
-    yield from filter(None, (one.plan(parts) for one in TRIAL_ADDITIONS.provided()))
+    additions = TRIAL_ADDITIONS.provided(parts.scenario.words)
+    yield from filter(None, (one.plan(parts) for one in additions))

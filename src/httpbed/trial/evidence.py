@@ -147,7 +147,9 @@ class JudgedAttempt:
     @cached_property
     def added(self) -> tuple[AddedJudgement, ...]:
         """The judgements of additions."""
-        return tuple(one.judgement(self) for one in TRIAL_ADDITIONS.provided())
+        return tuple(
+            one.judgement(self) for one in TRIAL_ADDITIONS.provided(self.planned.scenario.words)
+        )
 
     def stores_bodies(self, client: str) -> bool:
         """Whether a client stores what it fetches."""
@@ -161,7 +163,8 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
     reader = _Reader(planned, catalog, artifacts)
     reports = reader.reports()
     files = AttemptFiles(planned, artifacts, evidence, link)
-    added = filter(None, (one.read(files) for one in TRIAL_ADDITIONS.provided()))
+    additions = TRIAL_ADDITIONS.provided(planned.scenario.words)
+    added = filter(None, (one.read(files) for one in additions))
     return AttemptEvidence(
         failures=evidence.get("failures", {}),
         exits=_exits(evidence, reports),

@@ -9,7 +9,7 @@ the log, unless the user asks for it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,3 +88,13 @@ def shared(sizes: Mapping[tuple[int, int], int], clients: Mapping[str, int]) -> 
         for name, flow in flows.items()
     }
     return FairShares(lasted_s, rates)
+
+
+def jain(rates: Collection[float]) -> float:
+    """Return Jain's fairness index: 1 for equal rates, 1/n when one of n rates is not zero.
+
+    Source: Jain, Chiu, Hawe, A quantitative measure of fairness and discrimination, DEC TR-301,
+    1984.
+    """
+    squares = sum(rate * rate for rate in rates)
+    return float(sum(rates) ** 2 / (len(rates) * squares)) if squares else 1.0

@@ -129,7 +129,7 @@ class _GroupParts:
             knobs=role.knobs,
             kept=self.kept,
         )
-        for one in TRIAL_ADDITIONS.provided():
+        for one in TRIAL_ADDITIONS.provided(self.scenario.words):
             part = one.part(part, self._workload)
         return part
 

@@ -150,7 +150,7 @@ def _network(
     trial: Trial, scenario: Scenario, options: PlanOptions, files: Mapping[str, LinkFile]
 ) -> NetworkPlan:
     topology = scenario.topology
-    for one in TRIAL_ADDITIONS.provided():
+    for one in TRIAL_ADDITIONS.provided(scenario.words):
         topology = one.topology(scenario, topology)
     return network_plan.plan(
         topology,
@@ -173,7 +173,9 @@ def _client_access(scenario: Scenario) -> dict[str, Any]:
         "forwarding": scenario.routers,
         "client": scenario.hosts["client"],
         "access": scenario.access_links,
-        "nat": {link for one in TRIAL_ADDITIONS.provided() for link in one.nat(scenario)},
+        "nat": {
+            link for one in TRIAL_ADDITIONS.provided(scenario.words) for link in one.nat(scenario)
+        },
     }
 
 
@@ -232,7 +234,7 @@ class _Processes:
         owner = owner or part.name
         implementation = self.catalog[self.scenario.implementations[owner]]
         spec = parts.process(part, implementation, owner)
-        for one in TRIAL_ADDITIONS.provided():
+        for one in TRIAL_ADDITIONS.provided(self.scenario.words):
             spec = one.process(self.trial, spec)
         return spec
 
@@ -303,13 +305,13 @@ def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> S
         **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
         **{
             path: here
-            for addition in TRIAL_ADDITIONS.provided()
+            for addition in TRIAL_ADDITIONS.provided(scenario.words)
             for path, here in addition.served(setup, scenario).items()
         },
     }
     added = {
         path: here
-        for addition in TRIAL_ADDITIONS.provided()
+        for addition in TRIAL_ADDITIONS.provided(scenario.words)
         for path, here in addition.shared(setup, planned).items()
     }
     bodies = [workload.body_bytes() for workload in scenario.workloads()]

@@ -18,10 +18,10 @@ from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.experiment.workload import Download
-from httpbed.results.fairness import jain
 from httpbed.trial import client_requests, evidence
 from httpbed.trial.checks import bed, link, link_bounds, subject
 from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
+from httpbed.trial.fairness import jain
 from httpbed.trial.hops import Chain, NetworkHop
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 

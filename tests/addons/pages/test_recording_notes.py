@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from httpbed.addons.pages.page_check_table import RECORDING
 from httpbed.addons.pages.page_checks import SKELETON
-from httpbed.addons.pages.report import recording_notes
+from httpbed.addons.pages.report import section
 
 
 def notes(*rows: tuple[str, str, str]) -> list[str]:
     names = ("check", "figure", "limit")
     checks = pa.table({name: [row[n] for row in rows] for n, name in enumerate(names)})
     source = SimpleNamespace(results=SimpleNamespace(checks=checks))
-    return list(recording_notes.NOTES.make(cast("Any", source)))
+    return list(section.NOTES.make(cast("Any", source)))
 
 
 def test_a_skeleton_and_each_change_stand_in_the_report_once() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from httpbed.base.addon import Addon, Verb
 
 ADDON = Addon(
+    word="claim",
     verbs=(
         Verb(
             "claims",

@@ -23,7 +23,7 @@ import numpy as np
 from httpbed.addons.conformance.flight import Packets
 from httpbed.addons.conformance.networks import SIZE, responders, toml_string
 from httpbed.addons.conformance.sender import Scale, Sender
-from httpbed.results.fairness import jain
+from httpbed.trial.fairness import jain
 
 FACTOR = "queue"
 QUEUES_BDP: Mapping[Scale, tuple[float, ...]] = {

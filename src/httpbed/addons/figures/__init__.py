@@ -10,6 +10,7 @@ from __future__ import annotations
 from httpbed.base.addon import Addon
 
 ADDON = Addon(
+    word="figure",
     provides={
         "report sections": ("httpbed.addons.figures.figures_section:SECTION",),
         "tables of the experiment file": ("httpbed.addons.figures.figure_checking:TABLE",),

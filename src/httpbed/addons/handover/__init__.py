@@ -14,6 +14,7 @@ from httpbed.base.addon import Addon
 METRICS = Path(__file__).with_name("handover_metrics.toml")
 
 ADDON = Addon(
+    word="handover",
     provides={
         "files of metrics": ("httpbed.addons.handover:METRICS",),
         "model of hand-overs": ("httpbed.addons.handover.handover_model:Handover",),

@@ -13,6 +13,7 @@ from httpbed.base.addon import Addon, Verb
 METRICS = Path(__file__).with_name("page_metrics.toml")
 
 ADDON = Addon(
+    word="page",
     verbs=(
         Verb(
             "pages",
@@ -47,7 +48,7 @@ ADDON = Addon(
         "additions to trials": ("httpbed.addons.pages.page_addition:ADDITION",),
         "findings": ("httpbed.addons.pages.page_metrics:EXTENSION",),
         "report sections": ("httpbed.addons.pages.report.section:SECTION",),
-        "report notes": ("httpbed.addons.pages.report.recording_notes:NOTES",),
+        "report notes": ("httpbed.addons.pages.report.section:NOTES",),
         "report columns": ("httpbed.addons.pages.report.metrics_table:COLUMNS",),
         "views of a trial": ("httpbed.addons.pages.report.one_load:TRIAL",),
     },

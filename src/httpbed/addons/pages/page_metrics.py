@@ -88,4 +88,4 @@ def _default_metric(results: Results) -> str | None:
     return METRIC_OF_PAGES if loads.has_pages(results) else None
 
 
-EXTENSION = Extension("pages", loads.bands, _values, _default_metric)
+EXTENSION = Extension("page", loads.bands, _values, _default_metric)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from httpbed.addons.conformance import competition
 from httpbed.addons.conformance.flight import Packets
-from httpbed.results.fairness import jain
+from httpbed.trial.fairness import jain
 
 RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
 
