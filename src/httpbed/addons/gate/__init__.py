@@ -18,6 +18,12 @@ ADDON = Addon(
             "httpbed.addons.gate.gate_verb",
         ),
         Verb(
+            "history",
+            "Keep results over commits, and say where they changed.",
+            "judge",
+            "httpbed.addons.gate.history_verb",
+        ),
+        Verb(
             "bisect",
             "Find the commit that made a program slower.",
             "judge",

@@ -1,0 +1,135 @@
+"""``httpbed history``: results over commits."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.base.user_file import Kind
+from httpbed.cli.echo import echo, say
+from httpbed.cli.options import CAMPAIGN, json_option
+from httpbed.cli.verb import verb
+
+if TYPE_CHECKING:  # statistics, and not for --help
+    from httpbed.addons.gate.trend import CommitChange, Trend
+
+GENERATOR = (
+    rb'<!doctype html>.{0,400}<meta name="generator" content="httpbed .{0,40}<title>Results over'
+)
+KINDS = {
+    "history.html": Kind("a history that httpbed wrote", re.compile(GENERATOR, re.DOTALL)),
+    "badge.svg": Kind(
+        "a badge that httpbed wrote", re.compile(rb'<svg .{0,200}aria-label="httpbed')
+    ),
+    "badge.json": Kind(
+        "a badge that httpbed wrote", re.compile(rb'\{"schemaVersion": 1, "label": "httpbed"')
+    ),
+}
+
+
+@verb("history")
+@click.argument("campaigns", metavar="[CAMPAIGN]...", nargs=-1, type=CAMPAIGN)
+@click.option(
+    "--in",
+    "where",
+    required=True,
+    metavar="FOLDER|branch:NAME",
+    help="The history: a folder, or a branch that has nothing else. It is made if it is not there.",
+)
+@click.option(
+    "--commit",
+    metavar="REV",
+    default="HEAD",
+    show_default=True,
+    help="The commit whose build the campaigns measured.",
+)
+@click.option(
+    "--repository",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="The repository of the commit and of the branch; default: the current folder.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write a page with a line for each treatment, and a badge as SVG and as the endpoint of"
+    " shields.io, into this folder.",
+)
+@json_option
+def command(
+    *,
+    campaigns: tuple[Path, ...],
+    where: str,
+    commit: str,
+    repository: Path,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Add campaigns to a history of results over commits, and say where it changed.
+
+    Use it on your main branch, after each merge. A gate compares two builds; the history shows what
+    many small changes add up to, and when a change came. Without a CAMPAIGN it is only read.
+
+    A history is one file of lines, each with the medians of one campaign. Lines are only added, so
+    jobs may write at once. On a branch, nothing is pushed: git push takes it to others.
+    """
+    # Statistics and plotting take a second to import, which --help need not wait for.
+    from httpbed.addons.gate import history, trend
+    from httpbed.cli import campaign_folders, output_file
+
+    kept = history.place(where, repository)
+    if output:
+        output_file.require_folder(output)
+        output_file.require_kinds(output, KINDS)
+    if campaigns:
+        made = _commit(repository, commit)
+        kept.append(trend.entry(one, *made) for one in campaign_folders.read(campaigns))
+    trends = trend.trends(kept.read())
+    if not trends:
+        raise ConfigError(
+            [Mistake(f"--in {where}", "has no results yet", "name a CAMPAIGN to add")]
+        )
+    if as_json:
+        echo(json.dumps({"schema": 1, "trends": list(trend.values_for_json(trends))}, indent=1))
+    else:
+        for line in _lines(trends, trend.by_commit(trends)):
+            echo(visible(line))
+    if output:
+        from httpbed.addons.gate import history_page
+
+        page, *_ = history_page.save(trends, output)
+        say(f"page: {page}")
+
+
+def _lines(trends: Sequence[Trend], changes: Sequence[CommitChange]) -> list[str]:
+    commits = len({entry.commit for one in trends for entry in one.entries})
+    count = f"{len(trends)} treatment{'s' * (len(trends) != 1)}"
+    last = f"{count} over {commits} commit{'s' * (commits != 1)}"
+    return [*(line for one in changes for line in (one.heading, f"  {one.treatments}")), last]
+
+
+def _commit(repository: Path, word: str) -> tuple[str, str, str]:
+    """Return the hash, the date and the first line of a commit.
+
+    Raises:
+        ConfigError: There is no such commit.
+    """
+    spelled = ["git", "log", "-1", "--format=%H%n%cI%n%s", "--end-of-options", word, "--"]
+    ended = subprocess.run(
+        spelled, cwd=repository, capture_output=True, text=True, errors="replace", check=False
+    )
+    if ended.returncode:
+        reason = f"{word!r} is no commit of a repository in {repository}"
+        raise ConfigError([Mistake("--commit", reason, "name a commit, a branch or a tag")])
+    commit, date, subject = ended.stdout.split("\n")[:3]
+    return commit, date, visible(subject)

@@ -1,0 +1,162 @@
+"""The series of a history: what each treatment took from commit to commit, and where it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from httpbed.addons.gate.change_points import ChangePoint, change_points
+from httpbed.addons.gate.history import Entry, rounded
+from httpbed.experiment.metric import METRICS
+from httpbed.report.phrasing import few, number_format, treatment
+from httpbed.results.findings import find
+from httpbed.store.results import Results
+
+MIN_CHANGE = 0.001
+"""Smaller changes of level are not named: readings of the clock differ by nanoseconds."""
+
+
+@dataclass(frozen=True)
+class Trend:
+    """One treatment of one scenario over commits."""
+
+    scenario: str
+    clock: str
+    metric: str
+    treatment: str
+    entries: Sequence[Entry]
+    """In the order of the history, the latest of each commit."""
+
+    @cached_property
+    def medians(self) -> list[float]:
+        """The value of each commit."""
+        return [one.values[self.treatment][0] for one in self.entries]
+
+    @cached_property
+    def changes(self) -> list[ChangePoint]:
+        """Where its level changed."""
+        return [one for one in change_points(self.medians) if abs(one.ratio - 1) > MIN_CHANGE]
+
+    @property
+    def levels(self) -> Iterator[tuple[int, int, float]]:
+        """Yield where each level begins, where the next one does, and its value."""
+        edges = [0, *(one.index for one in self.changes), len(self.entries)]
+        values = [one.before for one in self.changes]
+        values += [self.changes[-1].after] if self.changes else []
+        for (begin, end), value in zip(pairwise(edges), values, strict=False):
+            yield begin, end, value
+
+    def is_worse(self, change: ChangePoint) -> bool:
+        """Whether a change is for the worse."""
+        return (change.ratio > 1) == (METRICS[self.metric].better == "lower")
+
+    def words(self, change: ChangePoint) -> str:
+        """Say what changed, and by how much."""
+        form = number_format(self.metric, [change.before, change.after])
+        levels = f"{form.number(change.before)} to {form.number(change.after)} {form.unit}".rstrip()
+        return f"{self.treatment} {percent(change)} ({levels})"
+
+
+@dataclass(frozen=True)
+class CommitChange:
+    """What changed with one commit."""
+
+    first: Entry
+    """Of the new level."""
+    is_worse: bool
+    places: Sequence[tuple[Trend, ChangePoint]]
+
+    @property
+    def heading(self) -> str:
+        """Name the commit, and say how many treatments changed by how much."""
+        ordered = sorted((one for _, one in self.places), key=lambda one: one.ratio)
+        ends = dict.fromkeys(percent(one) for one in (ordered[0], ordered[-1]))
+        size = " to ".join(ends)
+        count = f"{len(self.places)} treatment{'s' * (len(self.places) != 1)}"
+        chance = max(one.p_value for _, one in self.places)
+        kind = "worse" if self.is_worse else "better"
+        commit = f"{self.first.commit[:12]}, {self.first.subject}"
+        return f"{commit}: {count} {kind}, {size} (p <= {chance:.2g})"
+
+    @property
+    def treatments(self) -> str:
+        """Name the treatments, the largest change first."""
+        ordered = sorted(self.places, key=lambda place: -abs(place[1].ratio - 1))
+        return "; ".join(few([one.words(change) for one, change in ordered], "treatments"))
+
+
+def percent(change: ChangePoint) -> str:
+    """Write a change of level in percent."""
+    return f"{100 * (change.ratio - 1):+.1f} %"
+
+
+def by_commit(found: Iterable[Trend]) -> list[CommitChange]:
+    """Gather the changes of level by commit and direction."""
+    places = dict[tuple[str, bool], list[tuple[Trend, ChangePoint]]]()
+    for one in found:
+        for change in one.changes:
+            key = (one.entries[change.index].commit, one.is_worse(change))
+            places.setdefault(key, []).append((one, change))
+    return [
+        CommitChange(own[0][0].entries[own[0][1].index], is_worse, own)
+        for (_, is_worse), own in places.items()
+    ]
+
+
+def entry(results: Results, commit: str, date: str, subject: str) -> Entry:
+    """Return what a history keeps of a campaign; treatments without a median are left out."""
+    findings = find(results)
+    values = dict[str, list[float]]()
+    for _, row in findings.rows():
+        if row.estimate is None or row.estimate.median.beyond:
+            continue
+        interval = row.estimate.interval
+        ends = [interval.low.value, interval.high.value] if interval else []
+        name = treatment(row.levels, tuple(row.levels))
+        values[name] = [rounded(one) for one in (row.estimate.median.value, *ends)]
+    return Entry(
+        commit=commit,
+        date=date,
+        subject=subject,
+        scenario=results.experiment.name,
+        clock=findings.clock,
+        metric=findings.metric,
+        values=values,
+    )
+
+
+def trends(entries: Iterable[Entry]) -> list[Trend]:
+    """Return the series of a history, in the order in which they first appear."""
+    series = dict[tuple[str, str, str, str], dict[str, Entry]]()
+    for one in entries:
+        for name in one.values:
+            key = (one.scenario, one.clock, one.metric, name)
+            series.setdefault(key, {})[one.commit] = one
+    return [Trend(*key, list(own.values())) for key, own in series.items()]
+
+
+def values_for_json(found: Sequence[Trend]) -> Iterator[Mapping[str, Any]]:
+    """Yield the trends for :func:`json.dumps`."""
+    for one in found:
+        yield {
+            "scenario": one.scenario,
+            "clock": one.clock,
+            "metric": one.metric,
+            "treatment": one.treatment,
+            "commits": len(one.entries),
+            "latest": one.medians[-1],
+            "changes": [
+                {
+                    "commit": one.entries[change.index].commit,
+                    "before": change.before,
+                    "after": change.after,
+                    "ratio": change.ratio,
+                    "p_value": change.p_value,
+                    "worse": one.is_worse(change),
+                }
+                for change in one.changes
+            ],
+        }
