@@ -252,25 +252,25 @@ def _own_mistakes(
 
 
 def _lacking(
-    recipe: Recipe, found: ReportedVersion, wanted: Mapping[str, Collection[str]]
+    recipe: Recipe, reported: ReportedVersion, wanted: Mapping[str, Collection[str]]
 ) -> Iterator[str]:
     if recipe.version:
-        yield from recipe.version.lacking(found.output, wanted.get(recipe.name, ()))
+        yield from recipe.version.lacking(reported.output, wanted.get(recipe.name, ()))
 
 
 def _required_version(
-    recipe: Recipe, found: ReportedVersion, wanted: Mapping[str, Collection[str]]
+    recipe: Recipe, reported: ReportedVersion, wanted: Mapping[str, Collection[str]]
 ) -> str:
-    if found.version is None and recipe.install.binary:
+    if reported.version is None and recipe.install.binary:
         return UNKNOWN
-    if found.version is None:
+    if reported.version is None:
         raise HostError(
-            found.absence(recipe.name),
+            reported.absence(recipe.name),
             f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
         )
-    for reason in _lacking(recipe, found, wanted):
+    for reason in _lacking(recipe, reported, wanted):
         remedy = (
             f"name a newer one with --program {recipe.name}=PATH, or in [install] of its recipe"
         )
         raise HostError(f"{recipe.name} {reason}", remedy)
-    return found.version
+    return reported.version

@@ -110,7 +110,11 @@ def load(
         ConfigError: With every mistake in it and in its files, or if it has no such scale.
     """
     parsed, files = parser.read(text), LinkFiles(folder)
-    named = [one for addition in CAMPAIGN_ADDITIONS.provided() if (one := addition.files(folder))]
+    named = [
+        named_files
+        for addition in CAMPAIGN_ADDITIONS.provided()
+        if (named_files := addition.files(folder))
+    ]
     of_named = [mistake for one in named for mistake in one.mistakes(parsed)]
     roles = _role_mistakes(parsed, catalog)
     idle = _handover_without_effect(parsed.document)

@@ -43,23 +43,23 @@ def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> Non
 
     old, new = campaign_folders.read([one, other])
     name = metric or findings.default_metric(new)
-    found = campaign_comparison.compare(old, new, name)
-    if not found:
+    compared = campaign_comparison.compare(old, new, name)
+    if not compared:
         reason = f"shares no treatment with {one}"
         remedy = "compare campaigns whose factors have levels in common"
         raise ConfigError([Mistake(str(other), reason, remedy)])
     changed = diff_table.changes(old, new, _settings(old, new))
     alone = campaign_comparison.only_in(old, new), campaign_comparison.only_in(new, old)
     if as_json:
-        echo(json.dumps(diff_table.values(found, changed, name, alone), indent=1))
+        echo(json.dumps(diff_table.values(compared, changed, name, alone), indent=1))
         return
     echo(f"A  {visible(str(one))}\nB  {visible(str(other))}")
     for difference in changed:
         echo(f"   {visible(str(difference))}")
-    diff_table.show(found, name, terminal.console())
-    echo(diff_table.sentence(found))
+    diff_table.show(compared, name, terminal.console())
+    echo(diff_table.sentence(compared))
     clocks = [each.manifest.get("clock", "real") for each in (old, new)]
-    for note in diff_table.notes(found, alone, clocks):
+    for note in diff_table.notes(compared, alone, clocks):
         echo(f"note: {note}", err=True)
 
 

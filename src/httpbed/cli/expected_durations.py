@@ -75,9 +75,9 @@ def _trial_cpu_s(clock: TrialClock, one: ExpectedTreatment) -> float:
     return clock.cpu_s(one.first.scenario(), one.share, in_browser=one.in_browser)
 
 
-def by(clock: TrialClock, found: list[ExpectedTreatment]) -> Iterator[str]:
+def by(clock: TrialClock, expected: list[ExpectedTreatment]) -> Iterator[str]:
     """Write the duration by another clock, and where that is slower than real time."""
-    took = [(one, _trial_cpu_s(clock, one)) for one in found]
+    took = [(one, _trial_cpu_s(clock, one)) for one in expected]
     whole_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), settings.cpus()
     side_by_side = f", {about(whole_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
     yield f"in {clock.name} time (--clock {clock.name}): {about(whole_s)} of one CPU{side_by_side}"
@@ -92,7 +92,7 @@ def by(clock: TrialClock, found: list[ExpectedTreatment]) -> Iterator[str]:
         such = f" ({levels})" if levels else ""
         longest = units.format_long_duration
         yield (
-            f"note: {clock.name} time is slower than real time for {len(slower)} of {len(found)}"
+            f"note: {clock.name} time is slower than real time for {len(slower)} of {len(expected)}"
             f" treatments: a guest has one CPU for all programs and packets; at worst{such} a trial"
             f" takes {longest(trial_s)} of CPU in place of {longest(worst.real_s)}"
         )

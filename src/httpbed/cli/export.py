@@ -150,31 +150,31 @@ def _only(directories: tuple[Path, ...]) -> Path:
 
 
 def _added(
-    one: Export, directories: tuple[Path, ...], choice: ExportChoice, *, as_json: bool
+    export: Export, directories: tuple[Path, ...], choice: ExportChoice, *, as_json: bool
 ) -> None:
     """Write campaigns in the form of an addon."""
-    given = f"--format {choice.kind}" if one.formats else one.given
+    given = f"--format {choice.kind}" if export.formats else export.given
     mistakes = []
-    if choice.kind and not one.formats:
-        reason = f"{given} always writes {one.what}"
+    if choice.kind and not export.formats:
+        reason = f"{given} always writes {export.what}"
         mistakes.append(Mistake(f"--format {choice.kind}", reason, "omit it"))
     if as_json:
         mistakes.append(
-            Mistake("--json", f"prints a table, but {given} writes {one.what}", "omit it")
+            Mistake("--json", f"prints a table, but {given} writes {export.what}", "omit it")
         )
-    if choice.output is None and not one.is_one_file:
-        reason = f"is missing: {given} writes {one.what} into a folder"
+    if choice.output is None and not export.is_one_file:
+        reason = f"is missing: {given} writes {export.what} into a folder"
         mistakes.append(Mistake("-o", reason, "add -o FOLDER"))
     if mistakes:
         raise ConfigError(mistakes)
-    campaigns = _read(directories if one.takes_several else [_only(directories)])
+    campaigns = _read(directories if export.takes_several else [_only(directories)])
     from httpbed.cli import output_file
 
-    if one.is_one_file and choice.output:
-        output_file.require(choice.output, one.is_one_file)
-    elif not one.is_one_file:
+    if export.is_one_file and choice.output:
+        output_file.require(choice.output, export.is_one_file)
+    elif not export.is_one_file:
         output_file.require_folder(choice.folder)
-    for line in one.write(campaigns, choice):
+    for line in export.write(campaigns, choice):
         echo(line, err=True)
 
 

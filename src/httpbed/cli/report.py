@@ -280,20 +280,20 @@ def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
 
     for line in damage.lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)
-    found = one_trial.find(results, trial)
+    shown = one_trial.find(results, trial)
     for one in results.artifacts.damaged:
         echo(f"note: left out: {visible(str(one))}", err=True)
     paths: list[Path] = []
     try:
-        paths = found.save(results.directory)
+        paths = shown.save(results.directory)
     except OSError as error:
         if error.errno not in _NOT_WRITABLE:
             raise
         echo("note: no figures, because the campaign's folder is read-only; copy it", err=True)
     if as_json:
-        echo(json.dumps(found.values(paths)))
+        echo(json.dumps(shown.values(paths)))
     else:
-        one_trial.show(found, paths, terminal.console())
+        one_trial.show(shown, paths, terminal.console())
 
 
 def _base(words: Iterable[str]) -> dict[str, str]:

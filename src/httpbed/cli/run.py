@@ -139,8 +139,8 @@ def execute(
     from httpbed.campaign import run as campaign_run
     from httpbed.cli.progress import Reporter
 
-    for one in CAMPAIGN_ADDITIONS.provided():
-        one.refuse(loaded, chosen)
+    for addition in CAMPAIGN_ADDITIONS.provided():
+        addition.refuse(loaded, chosen)
     preparation.require_backend(loaded, chosen.backend)
     experiment_argument.print_gaps(loaded, catalog, chosen.keep)
     campaign_run.require_place(loaded, directory)

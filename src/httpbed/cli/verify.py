@@ -74,42 +74,42 @@ def _signature(campaign: Campaign, signers: Path | None) -> Signature | None:
     return None
 
 
-def _of_signature(found: Signature) -> Iterator[str]:
-    match found.verdict:
+def _of_signature(signature: Signature) -> Iterator[str]:
+    match signature.verdict:
         case "none":
             yield "unsigned tables: nobody vouches that they are those of the attempts"
         case "good":
-            yield f"signed by {found.signer}"
+            yield f"signed by {signature.signer}"
         case "unknown signer":
-            yield f"signed by a key that no allowed signer has: {found.signer}; see --signers"
+            yield f"signed by a key that no allowed signer has: {signature.signer}; see --signers"
         case "bad":
-            yield f"the signature is bad: {found.reason}"
+            yield f"the signature is bad: {signature.reason}"
 
 
-def _lines(found: Verification, directory: Path) -> Iterator[str]:
-    yield from (f"{one.place}: {reason}" for one in found.damaged for reason in one.reasons)
-    yield from (f"note: {one}" for one in found.notes)
-    if found.damaged:
+def _lines(verification: Verification, directory: Path) -> Iterator[str]:
+    yield from (f"{one.place}: {reason}" for one in verification.damaged for reason in one.reasons)
+    yield from (f"note: {one}" for one in verification.notes)
+    if verification.damaged:
         yield (
             "remedy: restore these files from a copy; or move an attempt's folder out of the"
             " campaign, and httpbed run repeats its trial"
         )
-    whole = f"{found.attempts} attempt{'s' * (found.attempts != 1)} as written"
-    rest = "" if found.planned is None else _rest(found)
-    yield f"{directory}: {whole}{rest}; {len(found.damaged) or 'nothing'} damaged"
+    whole = f"{verification.attempts} attempt{'s' * (verification.attempts != 1)} as written"
+    rest = "" if verification.planned is None else _rest(verification)
+    yield f"{directory}: {whole}{rest}; {len(verification.damaged) or 'nothing'} damaged"
 
 
-def _rest(found: Verification) -> str:
-    return f", {found.without_attempt} of {found.planned} trials without one"
+def _rest(verification: Verification) -> str:
+    return f", {verification.without_attempt} of {verification.planned} trials without one"
 
 
-def _values(found: Verification) -> dict[str, object]:
+def _values(verification: Verification) -> dict[str, object]:
     return {
         "schema": 1,
-        "whole": not found.damaged,
-        "planned": found.planned,
-        "attempts": found.attempts,
-        "trials_without_attempt": found.without_attempt,
-        "damaged": damage.values(found.damaged),
-        "notes": list(found.notes),
+        "whole": not verification.damaged,
+        "planned": verification.planned,
+        "attempts": verification.attempts,
+        "trials_without_attempt": verification.without_attempt,
+        "damaged": damage.values(verification.damaged),
+        "notes": list(verification.notes),
     }

@@ -143,15 +143,15 @@ def values(changes: Sequence[TreatmentChange], metric: str, margin: float) -> Ma
     }
 
 
-def _values(one: TreatmentChange) -> Mapping[str, Any]:
-    numbers = {"ratio": one.ratio, "low": one.low, "high": one.high}
+def _values(change: TreatmentChange) -> Mapping[str, Any]:
+    numbers = {"ratio": change.ratio, "low": change.low, "high": change.high}
     return {
-        "levels": dict(one.levels),
-        "verdict": one.verdict,
-        "reason": one.reason,
+        "levels": dict(change.levels),
+        "verdict": change.verdict,
+        "reason": change.reason,
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        "medians": [asdict(median) if median else None for median in one.medians],
-        "blocks": list(one.blocks),
-        "pairs": one.pairs,
-        "completed": [one.baseline.completed, one.now.completed],
+        "medians": [asdict(median) if median else None for median in change.medians],
+        "blocks": list(change.blocks),
+        "pairs": change.pairs,
+        "completed": [change.baseline.completed, change.now.completed],
     }

@@ -21,7 +21,7 @@ from httpbed.store.results import Results
 _BETTER, _WORSE = "green", "red"
 
 
-def changes(old: Results, new: Results, found: Sequence[Difference]) -> list[Difference]:
+def changes(old: Results, new: Results, settings: Sequence[Difference]) -> list[Difference]:
     """List what differs between the campaigns besides their results: settings and versions."""
     versions = [
         Difference(name, before, now)
@@ -29,7 +29,7 @@ def changes(old: Results, new: Results, found: Sequence[Difference]) -> list[Dif
     ]
     own = [one.manifest.get("httpbed", "") for one in (old, new)]
     httpbed = [Difference("httpbed", *own)] if own[0] != own[1] else []
-    return [*found, *httpbed, *versions]
+    return [*settings, *httpbed, *versions]
 
 
 def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) -> None:
@@ -38,40 +38,40 @@ def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) 
     headers = ("treatment", f"{title(metric)}, B / A", "interval", "blocks", "completed", "change")
     for header in headers:
         table.add_column(header)
-    for one in differences:
+    for difference in differences:
         table.add_row(
-            Text(visible(treatment(one.levels, tuple(one.levels)))),
-            f"{one.ratio:.3f}" if math.isfinite(one.ratio) else DASH,
-            _interval(one),
-            compared_blocks(one.pairs, one.blocks),
-            ", ".join(f"{tally.completed}/{tally.ended}" for tally in one.tallies),
-            Text(_words(one), _colour(one, metric)),
+            Text(visible(treatment(difference.levels, tuple(difference.levels)))),
+            f"{difference.ratio:.3f}" if math.isfinite(difference.ratio) else DASH,
+            _interval(difference),
+            compared_blocks(difference.pairs, difference.blocks),
+            ", ".join(f"{tally.completed}/{tally.ended}" for tally in difference.tallies),
+            Text(_words(difference), _colour(difference, metric)),
         )
     out.print(table)
 
 
-def _interval(one: TreatmentDifference) -> str:
-    if one.coverage == 0:
+def _interval(difference: TreatmentDifference) -> str:
+    if difference.coverage == 0:
         return DASH
-    low = f"{one.low:.3f}" if one.low else "?"
-    high = f"{one.high:.3f}" if math.isfinite(one.high) else "?"
-    return f"{low} .. {high}, {100 * one.coverage:.0f} %"
+    low = f"{difference.low:.3f}" if difference.low else "?"
+    high = f"{difference.high:.3f}" if math.isfinite(difference.high) else "?"
+    return f"{low} .. {high}, {100 * difference.coverage:.0f} %"
 
 
-def _words(one: TreatmentDifference) -> str:
-    completes = f"completes {one.completes}" if one.completes != "alike" else ""
-    if not math.isfinite(one.ratio):
+def _words(difference: TreatmentDifference) -> str:
+    completes = f"completes {difference.completes}" if difference.completes != "alike" else ""
+    if not math.isfinite(difference.ratio):
         return completes or "no ratio: a value is zero or missing"
-    return " and ".join(filter(None, (one.change, completes)))
+    return " and ".join(filter(None, (difference.change, completes)))
 
 
-def _colour(one: TreatmentDifference, metric: str) -> str:
-    if one.completes != "alike":
-        return _WORSE if one.completes == "less often" else _BETTER
+def _colour(difference: TreatmentDifference, metric: str) -> str:
+    if difference.completes != "alike":
+        return _WORSE if difference.completes == "less often" else _BETTER
     better = METRICS[metric].better
-    if one.change not in ("lower", "higher") or better == "neither":
+    if difference.change not in ("lower", "higher") or better == "neither":
         return ""
-    return _BETTER if one.change == better else _WORSE
+    return _BETTER if difference.change == better else _WORSE
 
 
 def sentence(differences: Sequence[TreatmentDifference]) -> str:
@@ -119,16 +119,20 @@ def values(
     }
 
 
-def _values(one: TreatmentDifference) -> Mapping[str, Any]:
-    numbers = {"ratio": one.ratio, "low": one.low or math.nan, "high": one.high}
+def _values(difference: TreatmentDifference) -> Mapping[str, Any]:
+    numbers = {
+        "ratio": difference.ratio,
+        "low": difference.low or math.nan,
+        "high": difference.high,
+    }
     return {
-        "levels": dict(one.levels),
-        "change": one.change,
-        "completes": one.completes,
+        "levels": dict(difference.levels),
+        "change": difference.change,
+        "completes": difference.completes,
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        "coverage": one.coverage,
-        "pairs": one.pairs,
-        "blocks": list(one.blocks),
-        "completed": [tally.completed for tally in one.tallies],
-        "recorded": [tally.recorded for tally in one.tallies],
+        "coverage": difference.coverage,
+        "pairs": difference.pairs,
+        "blocks": list(difference.blocks),
+        "completed": [tally.completed for tally in difference.tallies],
+        "recorded": [tally.recorded for tally in difference.tallies],
     }

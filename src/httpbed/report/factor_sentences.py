@@ -185,29 +185,30 @@ class FactorSentences:
         return ", ".join([*texts, *other])
 
     def interaction_alone(
-        self, effect: FactorEffect, one: LevelEffect, found: Interaction
+        self, effect: FactorEffect, level_effect: LevelEffect, interaction: Interaction
     ) -> Sentence:
         """Describe where one level gives less and where more, with the interval of each cell."""
-        about, subject = sentence_case(title(effect.factor)), _text(effect.factor, one.level)
-        cells = [ratio for _, ratio in one.directed()]
+        about = sentence_case(title(effect.factor))
+        subject = _text(effect.factor, level_effect.level)
+        cells = [ratio for _, ratio in level_effect.directed()]
         intervals = ", ".join(ratio_interval(ratio.interval) for ratio in cells)
-        text = f"against {_name(effect)}, {subject} {self.interaction(found)}"
+        text = f"against {_name(effect)}, {subject} {self.interaction(interaction)}"
         covered = covering(ratio.interval for ratio in cells)
         return Sentence(text, f"{covered}: {intervals}" if len(cells) <= MAX_LEVELS else "", about)
 
-    def interaction(self, found: Interaction) -> str:
+    def interaction(self, interaction: Interaction) -> str:
         """Say at which levels of the other factor there is less, and at which more."""
-        first, second = sorted(found.sides, key=lambda side: -len(found.sides[side]))
+        first, second = sorted(interaction.sides, key=lambda side: -len(interaction.sides[side]))
         return (
-            f"{self._verbs[first]} {self._where(found, first)}, but {self._short[second]}"
-            f" {self._where(found, second)}"
+            f"{self._verbs[first]} {self._where(interaction, first)}, but {self._short[second]}"
+            f" {self._where(interaction, second)}"
         )
 
-    def _where(self, found: Interaction, side: Standing) -> str:
+    def _where(self, interaction: Interaction, side: Standing) -> str:
         """Name the levels of a side, with their ratios: ``with nginx (1.29x to 1.51x)``."""
-        levels = found.sides[side]
-        place = self._place(found.factor, [name for name, _, _ in levels])
-        preposition = "at" if found.factor in self._findings.network else "with"
+        levels = interaction.sides[side]
+        place = self._place(interaction.factor, [name for name, _, _ in levels])
+        preposition = "at" if interaction.factor in self._findings.network else "with"
         ratios = [ratio for _, _, some in levels for ratio in some]
         cells = sum(count for _, count, _ in levels)
         counted = "" if len(ratios) == cells else f" in {len(ratios)} of {cells} cells"

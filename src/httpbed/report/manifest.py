@@ -73,7 +73,7 @@ def uncovered(manifest: Manifest) -> list[str]:
 def facts(results: Results) -> list[tuple[str, str]]:
     """List version, date, seed and settings of the campaign."""
     manifest = results.manifest
-    found = [
+    pairs = [
         ("httpbed", " ".join(str(manifest.get(one) or "") for one in ("httpbed", "commit"))),
         ("started", str(manifest.get("started", ""))),
         ("clock", "; chosen because ".join(filter(None, _clock(manifest)))),
@@ -84,7 +84,7 @@ def facts(results: Results) -> list[tuple[str, str]]:
         ("installed from an expired package index", ", ".join(_expired(manifest))),
         ("tables", archived_tables(results)),
     ]
-    return [(key, text) for key, text in found if text]
+    return [(key, text) for key, text in pairs if text]
 
 
 def _expired(manifest: Manifest) -> list[str]:

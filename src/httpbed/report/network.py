@@ -110,15 +110,15 @@ def fixed(document: Document) -> str:
 
     Queues have a default everywhere, and are left out.
     """
-    found = links(document)
-    if len(found) != 1 or not found[0].symmetric:
+    known = links(document)
+    if len(known) != 1 or not known[0].symmetric:
         return ""
     texts = [
         fact.text
-        for fact in found[0].up
+        for fact in known[0].up
         if fact.name not in {"profile", "queue"} and not (fact.varied or fact.absent)
     ]
-    at_first = ", at first" if texts and found[0].changes else ""
+    at_first = ", at first" if texts and known[0].changes else ""
     return f"{listed(texts)} each way{at_first}" if texts else ""
 
 
@@ -162,14 +162,14 @@ def _phrase(phrases: Mapping[str, str], value: str, name: str, path: tuple[str |
 def _on_link(document: Document, factor: str) -> str:
     """Name the link that a factor is about, if there are others."""
     all_links = document.get("topology", {}).get("links", ())
-    found = {
+    places = {
         path[1]
         for path, name in references(document.get("topology", {}))
         if name == factor and path[0] == "links"
     }
-    if len(all_links) < 2 or len(found) != 1:  # a single link needs no name
+    if len(all_links) < 2 or len(places) != 1:  # a single link needs no name
         return ""
-    (index,) = found
+    (index,) = places
     text = all_links[index] if isinstance(index, int) else {}
     hosts = text.get("between")
     called = text.get("name") or ("-".join(hosts) if isinstance(hosts, list) else "")

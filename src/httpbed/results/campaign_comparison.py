@@ -79,16 +79,16 @@ def of_samples(
     both: Sequence[tuple[Sample, Sample]], same: Sequence[Sequence[int]]
 ) -> tuple[TreatmentDifference, ...]:
     """Compare pairs of samples, of which each has these blocks with the same trials."""
-    found = [
+    ratios = [
         log_ratio.of_campaigns(new, old, blocks)
         for (old, new), blocks in zip(both, same, strict=True)
     ]
-    raw = [_p_value(ratio) if ratio else math.nan for ratio, _ in found]
+    raw = [_p_value(ratio) if ratio else math.nan for ratio, _ in ratios]
     raw += [_p_completion(old.tally, new.tally) for old, new in both]
     certain = [bool(one) for one in significant(raw, ERROR_RATE)]
     return tuple(
         _difference(old, new, located, (certain[index], certain[len(both) + index]))
-        for index, ((old, new), located) in enumerate(zip(both, found, strict=True))
+        for index, ((old, new), located) in enumerate(zip(both, ratios, strict=True))
     )
 
 

@@ -105,11 +105,11 @@ def is_settled(sample: Sample, rule: Replicates) -> bool:
     of simulated treatments (``docs/measurements.md``). The rule does not look at other treatments,
     so comparisons keep their error rate.
     """
-    found = estimate(sample)
-    if sample.tally.recorded < rule.min or found is None or found.interval is None:
+    estimated = estimate(sample)
+    if sample.tally.recorded < rule.min or estimated is None or estimated.interval is None:
         return False
-    interval = found.interval
+    interval = estimated.interval
     if not interval.reaches_confidence or interval.low.beyond or interval.high.beyond:
         return False
     half = (interval.high.value - interval.low.value) / 2
-    return half <= rule.width * abs(found.median.value)
+    return half <= rule.width * abs(estimated.median.value)

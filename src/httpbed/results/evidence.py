@@ -89,7 +89,7 @@ def _of_counted_trials(results: Results, table: pa.Table) -> pa.ChunkedArray:
 def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
     """List every invalid attempt, in order of block and trial."""
     last = {row["trial"]: row["attempt"] for row in results.last_attempts}
-    found = [
+    invalid = [
         InvalidAttempt(
             block=row["block"],
             trial=row["trial"],
@@ -100,7 +100,7 @@ def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
         )
         for row in sample.invalid_rows(results)
     ]
-    return tuple(sorted(found, key=lambda one: (one.block, one.trial, one.attempt)))
+    return tuple(sorted(invalid, key=lambda one: (one.block, one.trial, one.attempt)))
 
 
 def lack_for_strain(results: Results) -> bool:

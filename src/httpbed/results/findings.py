@@ -240,13 +240,13 @@ def _row(
     results: Results,
     base: Mapping[str, str],
     key: TreatmentKey,
-    found: Mapping[TreatmentKey, Sample],
+    by_treatment: Mapping[TreatmentKey, Sample],
     beside: Mapping[str, Mapping[TreatmentKey, Sample]],
 ) -> Row:
-    sample = found[key]
+    sample = by_treatment[key]
     base_key = treatment_key({**sample.levels, **base})
     is_base = base_key == key
-    other = None if is_base else found.get(base_key)  # groups may lack it
+    other = None if is_base else by_treatment.get(base_key)  # groups may lack it
     goodput, share, jain = (estimate(beside[name][key]) for name in ("goodput", *FAIRNESS))
     built = scenario(results, sample.levels)
     rates = built.ceiling_bit_s()
@@ -256,7 +256,7 @@ def _row(
         estimate=estimate(sample),
         ratio=compare(sample, other) if other else None,
         is_base=is_base,
-        lacks_base=base_key not in found,
+        lacks_base=base_key not in by_treatment,
         share=share,
         jain_index=jain,
         goodput=goodput.median if goodput else None,

@@ -11,43 +11,43 @@ from httpbed.results.estimate import Estimate, Interval
 from httpbed.results.sample import Bounded, Tally
 
 
-def of_estimate(found: Estimate | None) -> dict[str, Any] | None:
+def of_estimate(estimate: Estimate | None) -> dict[str, Any] | None:
     """Return an estimate for :func:`json.dumps`; censored figures carry ``beyond``."""
-    if found is None:
+    if estimate is None:
         return None
     return {
-        "n": found.n,
-        "median": of_bounded(found.median),
-        "interval": _of_interval(found.interval),
-        "mean": found.mean,
-        "standard_deviation": found.deviation,
-        "left_out_of_mean": found.left_out,
+        "n": estimate.n,
+        "median": of_bounded(estimate.median),
+        "interval": _of_interval(estimate.interval),
+        "mean": estimate.mean,
+        "standard_deviation": estimate.deviation,
+        "left_out_of_mean": estimate.left_out,
     }
 
 
-def of_ratio(found: Ratio | None) -> dict[str, Any] | None:
+def of_ratio(ratio: Ratio | None) -> dict[str, Any] | None:
     """Return a ratio."""
-    if found is None:
+    if ratio is None:
         return None
     return {
-        "n": found.n,
-        "pseudo_median": of_bounded(found.value),
-        "of_medians": of_bounded(found.of_medians),
-        "interval": _of_interval(found.interval),
-        "blocks_below_1": found.below,
-        "blocks_above_1": found.above,
-        "undefined": found.undefined,
-        "judgement": found.judgement,
-        "blocks_to_settle": found.blocks_to_settle,
-        "differences": found.differences and asdict(found.differences),
+        "n": ratio.n,
+        "pseudo_median": of_bounded(ratio.value),
+        "of_medians": of_bounded(ratio.of_medians),
+        "interval": _of_interval(ratio.interval),
+        "blocks_below_1": ratio.below,
+        "blocks_above_1": ratio.above,
+        "undefined": ratio.undefined,
+        "judgement": ratio.judgement,
+        "blocks_to_settle": ratio.blocks_to_settle,
+        "differences": ratio.differences and asdict(ratio.differences),
     }
 
 
-def _of_interval(found: Interval | None) -> dict[str, Any] | None:
-    if found is None:
+def _of_interval(interval: Interval | None) -> dict[str, Any] | None:
+    if interval is None:
         return None
-    ends = {"low": of_bounded(found.low), "high": of_bounded(found.high)}
-    return {**ends, "coverage": found.coverage}
+    ends = {"low": of_bounded(interval.low), "high": of_bounded(interval.high)}
+    return {**ends, "coverage": interval.coverage}
 
 
 def of_bounded(found: Bounded | None) -> dict[str, Any] | None:
@@ -55,10 +55,10 @@ def of_bounded(found: Bounded | None) -> dict[str, Any] | None:
     return None if found is None else asdict(found)
 
 
-def of_tally(found: Tally) -> Mapping[str, Any]:
+def of_tally(tally: Tally) -> Mapping[str, Any]:
     """Return how trials ended."""
     reasons = [
         {"outcome": outcome, "reason": reason, "count": count}
-        for (outcome, reason), count in found.reasons.items()
+        for (outcome, reason), count in tally.reasons.items()
     ]
-    return {"planned": found.planned, "outcomes": dict(found.outcomes), "reasons": reasons}
+    return {"planned": tally.planned, "outcomes": dict(tally.outcomes), "reasons": reasons}

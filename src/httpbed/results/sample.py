@@ -210,11 +210,11 @@ def _sample(
     seen: Sequence[tuple[Mapping[str, Any], float | None]],
     planned: int,
 ) -> Sample:
-    own = [row for row, _ in seen]
+    rows = [row for row, _ in seen]
     values = {row["block"]: value for row, value in seen}
-    late = _limits(own, "timed out")
-    worst = late | _limits(own, "invalid")
-    done = {row["block"] for row in own if row["outcome"] == "completed"}
+    late = _limits(rows, "timed out")
+    worst = late | _limits(rows, "invalid")
+    done = {row["block"] for row in rows if row["outcome"] == "completed"}
     side = METRICS[metric].side
     counted = done | set(late) if METRICS[metric].counts_when_timed_out else done
     by_block = {b: value for b, value in values.items() if value is not None and b in counted}
@@ -225,7 +225,7 @@ def _sample(
         observed=by_block,
         censored={b: _bound(results, metric, levels, limit) for b, limit in open_.items()},
         side=side,
-        tally=tally(planned, own),
+        tally=tally(planned, rows),
         not_observed=len(done - by_block.keys()),
     )
 

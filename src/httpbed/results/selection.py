@@ -118,22 +118,22 @@ def _parts(sets: Iterable[Mapping[TreatmentKey, bool]]) -> dict[TreatmentKey, li
 
 
 def _selected(
-    levels: Mapping[str, str], own: Sequence[_Part], treatments: Iterable[TreatmentKey], arms: int
+    levels: Mapping[str, str], parts: Sequence[_Part], treatments: Iterable[TreatmentKey], arms: int
 ) -> SelectedArm | None:
-    repeated = sum(one.is_repeated for one in own)
-    others = float(np.mean([(one.repeated - one.is_repeated) / (one.trials - 1) for one in own]))
-    if repeated / len(own) - others < MIN_EXCESS or _p_value(own) * arms > ERROR_RATE:
+    repeated = sum(one.is_repeated for one in parts)
+    others = float(np.mean([(one.repeated - one.is_repeated) / (one.trials - 1) for one in parts]))
+    if repeated / len(parts) - others < MIN_EXCESS or _p_value(parts) * arms > ERROR_RATE:
         return None
-    return SelectedArm(levels, repeated, len(own), others, frozenset(treatments))
+    return SelectedArm(levels, repeated, len(parts), others, frozenset(treatments))
 
 
-def _p_value(own: Sequence[_Part]) -> float:
+def _p_value(parts: Sequence[_Part]) -> float:
     """Return the probability of so many repeated trials of an arm, or more."""
     chances = np.ones(1)
-    for one in own:
+    for one in parts:
         share = one.repeated / one.trials
         chances = np.convolve(chances, [1 - share, share])
-    return float(chances[sum(one.is_repeated for one in own) :].sum())
+    return float(chances[sum(one.is_repeated for one in parts) :].sum())
 
 
 def in_words(arm: SelectedArm) -> str:

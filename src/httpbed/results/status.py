@@ -108,7 +108,7 @@ def of(results: Results, metric: str) -> Status:
     last = results.last_attempts
     spoilt = [row for row in rows if row["outcome"] == "invalid"]
     events = [_ended(results, row) for row in reversed(rows[-MAX_EVENTS:])]
-    found = samples(results, metric).values()
+    by_treatment = samples(results, metric).values()
     return Status(
         directory=results.directory,
         name=results.experiment.name,
@@ -121,7 +121,7 @@ def of(results: Results, metric: str) -> Status:
         events=tuple(events),
         last_invalid=_ended(results, spoilt[-1]) if spoilt else None,
         metric=metric,
-        treatments=tuple(Treatment(one, estimate(one)) for one in found),
+        treatments=tuple(Treatment(one, estimate(one)) for one in by_treatment),
         damaged=results.damaged,
         left_s=time_left_s(rows, _missing(results, last), results.experiment.factors),
     )

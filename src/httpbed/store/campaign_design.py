@@ -45,15 +45,15 @@ def read_experiment(campaign: Campaign) -> tuple[Experiment, Mapping[str, Any]]:
 
 
 def _required_experiment(
-    campaign: Campaign, found: ParsedExperiment
+    campaign: Campaign, parsed: ParsedExperiment
 ) -> tuple[Experiment, Mapping[str, Any]]:
-    if found.experiment is None:
+    if parsed.experiment is None:
         file, remedy = campaign.directory / EXPERIMENT, "restore it from a copy"
         raise ConfigError(
             replace(one, place=f"{file}: {one.place}", remedy=one.remedy or remedy)
-            for one in found.mistakes
+            for one in parsed.mistakes
         )
-    return found.experiment, found.document
+    return parsed.experiment, parsed.document
 
 
 MAX_LISTED = 20

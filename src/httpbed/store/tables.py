@@ -288,7 +288,7 @@ def rows_of(table: pa.Table, kept: Sequence[KnownAttempt]) -> pa.Table:
     return table.filter(pc.is_in(own, pa.array(keys, pa.string())))
 
 
-def _keep(directory: Path, made: StoredTables, every: Sequence[KnownAttempt]) -> None:
+def _keep(directory: Path, stored: StoredTables, every: Sequence[KnownAttempt]) -> None:
     """Write the cache if the campaign's folder is writable; reading needs no such right."""
     if campaign_folder.is_locked(directory):
         return
@@ -296,8 +296,8 @@ def _keep(directory: Path, made: StoredTables, every: Sequence[KnownAttempt]) ->
     arrays = [pa.array(column, pa.string()) for column in columns]
     ledger = pa.table(dict(zip(KnownAttempt._fields, arrays, strict=True)))
     with suppress(OSError):
-        tables = {**made.tables, ATTEMPTS: ledger}
-        table_cache.write_own(directory, StoredTables(tables, made.damaged, made.made_from))
+        tables = {**stored.tables, ATTEMPTS: ledger}
+        table_cache.write_own(directory, StoredTables(tables, stored.damaged, stored.made_from))
 
 
 def _order(place: str) -> tuple[int, str, int]:

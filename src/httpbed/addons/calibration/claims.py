@@ -59,9 +59,9 @@ class Rate:
         counts = passage.number >= first
         if first > len(passage.sizes) // 2:
             counts[:] = False  # too little is left
-        at = passage.arrived_s[counts]
+        arrived_s = passage.arrived_s[counts]
         sizes = passage.bytes[counts].astype(np.float64)
-        achieved = _rate(at, sizes)
+        achieved = _rate(arrived_s, sizes)
         if self._was_idle(evidence, achieved):
             achieved = None
         label = DIRECTIONS[self.direction]
@@ -78,7 +78,7 @@ class Rate:
                 what=f"ahead of the rate {label}",
                 unit="bytes",
                 expected=0.0,
-                achieved=_ahead(at, sizes, self.bit_s),
+                achieved=_ahead(arrived_s, sizes, self.bit_s),
                 tolerance=1.5 * float(passage.sizes.max()) + self.bit_s / 8 * LATENESS_S,
                 reason="a packet and a half, and 5 ms of lateness: a trial with more is invalid",
             ),
@@ -305,16 +305,16 @@ class QueueAdmission:
 def admitted(sizes: Iterable[int], limit: float, unit: str, bit_s: float) -> tuple[int, ...]:
     """Return the numbers of a burst that a queue admits, if no packet leaves meanwhile."""
     numbers = []
-    packets = held = 0
+    packets = held_bytes = 0
     for number, size in enumerate(sizes):
         fits = {
             "packets": packets < limit,
-            "bytes": held + size <= limit,
-            "s": held * 8 / bit_s <= limit,
+            "bytes": held_bytes + size <= limit,
+            "s": held_bytes * 8 / bit_s <= limit,
         }
         if fits[unit]:
             numbers.append(number)
-            packets, held = packets + 1, held + size
+            packets, held_bytes = packets + 1, held_bytes + size
     return tuple(numbers)
 
 
@@ -350,14 +350,14 @@ class SourcePorts:
 
     def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number; packets sent around a rebinding may have met either mapping."""
-        passage, held = evidence.passages[self.direction], {self.own}
-        findings = [self._finding("its own", self._ports_after(passage, evidence, 0), held)]
+        passage, own_ports = evidence.passages[self.direction], {self.own}
+        findings = [self._finding("its own", self._ports_after(passage, evidence, 0), own_ports)]
         for rebindings in range(1, len(evidence.rebindings_s()) + 1):
             ports = self._ports_after(passage, evidence, rebindings)
             first = next(iter(ports.values()), 0)
-            given = {first} if first in NAT_PORTS and first not in held else set[int]()
+            given = {first} if first in NAT_PORTS and first not in own_ports else set[int]()
             findings.append(self._finding(f"a new one ({rebindings})", ports, given))
-            held |= given
+            own_ports |= given
         return findings
 
     def _ports_after(

@@ -114,9 +114,9 @@ def of_quantity(quantity: Quantity, source: CampaignSamples) -> BlockBounds:
         case MetricValue():
             return _average([_of_sample(sample) for sample in _samples(quantity, source)])
         case ContrastValue(of=of, to=to):
-            one, other = of_quantity(of, source), of_quantity(to, source)
-            shared = sorted(one.keys() & other.keys())
-            return {block: _contrast(quantity, one[block], other[block]) for block in shared}
+            first, second = of_quantity(of, source), of_quantity(to, source)
+            shared = sorted(first.keys() & second.keys())
+            return {block: _contrast(quantity, first[block], second[block]) for block in shared}
         case TrendValue(points=points, against=against):
             values = [of_quantity(one, source) for one in points]
             others = [of_quantity(one, source) for one in against or ()]

@@ -159,13 +159,13 @@ class CellBuilder:
 
     @classmethod
     def of_other(
-        cls, stated: StatedClaim, other: OtherCells, design: ClaimDesign, at: KeyPath
+        cls, stated: StatedClaim, other: OtherCells, design: ClaimDesign, path: KeyPath
     ) -> CellBuilder | None:
         """Return the builder of the other cells; None if their experiment's design is unknown."""
         known = design.of(other.experiment)
         if known is None:
             return None
-        return cls(stated.of_other(other), known, other.experiment or "", at)
+        return cls(stated.of_other(other), known, other.experiment or "", path)
 
     def cells(self, where: Levels) -> tuple[ClaimCell, ...]:
         """Return one cell for each combination of levels of ``over`` that the design contains.
@@ -266,26 +266,26 @@ class CellBuilder:
             lower_is_better=metric is None or METRICS[metric].better == "lower",
         )
 
-    def _value(self, levels: Levels, at: KeyPath, metric: str | None = None) -> MetricValue:
+    def _value(self, levels: Levels, path: KeyPath, metric: str | None = None) -> MetricValue:
         factors = self._design.factors
         free = [name for name in factors if name not in levels and len(factors[name]) > 1]
         if free:
             reason = f"does not choose a level of {first_names(free)}"
             remedy = "name the level in where, or the factor in over"
-            raise TableProblemsError([TableProblem((*self._at, *at), reason, remedy)])
+            raise TableProblemsError([TableProblem((*self._at, *path), reason, remedy)])
         chosen = [levels.get(name) or factors[name] for name in factors]
         keys = tuple(itertools.product(*map(tuple, chosen)))
         absent = [key for key in keys if key not in self._design.treatments]
         if absent:
             raise _AbsentTreatmentError(
-                (*self._at, *at), dict(zip(factors, absent[0], strict=True))
+                (*self._at, *path), dict(zip(factors, absent[0], strict=True))
             )
         items = None if metric else self._stated.items
         name = metric or str(self._stated.metric or "")
         return MetricValue(name, keys, items, self._experiment)
 
 
-def _places(knee: Knee, levels: Sequence[str], at: KeyPath) -> Mapping[str, float]:
+def _places(knee: Knee, levels: Sequence[str], path: KeyPath) -> Mapping[str, float]:
     """Return the number of each level.
 
     Raises:
@@ -294,13 +294,13 @@ def _places(knee: Knee, levels: Sequence[str], at: KeyPath) -> Mapping[str, floa
     numbers = numeric_levels(levels)
     if numbers is None or min(numbers.places.values()) <= 0:
         reason = f"the levels of {knee.factor} are not numbers above zero"
-        problem = TableProblem((*at, "factor"), reason, "choose such levels in where")
+        problem = TableProblem((*path, "factor"), reason, "choose such levels in where")
         raise TableProblemsError([problem])
     places = numbers.places
     known = knee.at in places
     if not known or not min(places.values()) < places[knee.at] < max(places.values()):
         reason = f"{knee.at!r} does not lie between two of the levels: {first_names(levels)}"
-        problem = TableProblem((*at, "at"), reason, "choose levels below and above it in where")
+        problem = TableProblem((*path, "at"), reason, "choose levels below and above it in where")
         raise TableProblemsError([problem])
     return places
 

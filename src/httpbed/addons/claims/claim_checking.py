@@ -101,24 +101,24 @@ def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProb
     names = [arm.name for arm in stated.arm]
     seen: list[object] = []
     for index, arm in compiled_claim.arms(stated):
-        at = ("arm", index)
+        path = ("arm", index)
         if names.index(names[index]) != index:
-            yield TableProblem((*at, "name"), "names two arms", "give each arm its own name")
+            yield TableProblem((*path, "name"), "names two arms", "give each arm its own name")
         try:
             other = compiled_claim.compile_claim(arm, design)
         except TableProblemsError as error:
             seen.append(None)
             yield from (
-                TableProblem((*at, *one.at), one.reason, one.remedy) for one in error.problems
+                TableProblem((*path, *one.at), one.reason, one.remedy) for one in error.problems
             )
         else:
             if (other.cells, other.subtracted) == (main.cells, main.subtracted):
                 reason = "selects the same treatments as the claim itself"
-                yield TableProblem(at, reason, "name what differs in where or compare")
+                yield TableProblem(path, reason, "name what differs in where or compare")
             selected = (other.cells, other.subtracted)
             if selected in seen:
                 reason = f"selects the same treatments as the arm {names[seen.index(selected)]!r}"
-                yield TableProblem(at, reason, "delete one of the arms")
+                yield TableProblem(path, reason, "delete one of the arms")
             seen.append(selected)
 
 

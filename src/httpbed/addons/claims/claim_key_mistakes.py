@@ -42,16 +42,16 @@ def _others(stated: StatedClaim) -> Iterator[tuple[KeyPath, OtherCells]]:
 
 
 def _other_names(
-    stated: StatedClaim, at: KeyPath, other: OtherCells, design: ClaimDesign
+    stated: StatedClaim, path: KeyPath, other: OtherCells, design: ClaimDesign
 ) -> Iterator[TableProblem]:
     """Find names that the other cells' experiment does not have."""
     if other == OtherCells():
-        yield TableProblem(at, "selects the claim's own cells", "name what differs in where")
+        yield TableProblem(path, "selects the claim's own cells", "name what differs in where")
     copy = stated.of_other(other).model_copy(update={"rank_of": {}})
-    if at[0] == "trend":
+    if path[0] == "trend":
         copy = copy.model_copy(update={"trend": None, "over": stated.trend.across})  # type: ignore[union-attr]
     for problem in _names(copy, design):
-        yield TableProblem((*at, *problem.at), problem.reason, problem.remedy)
+        yield TableProblem((*path, *problem.at), problem.reason, problem.remedy)
 
 
 def _metric(stated: StatedClaim) -> Iterator[TableProblem]:
@@ -95,14 +95,14 @@ def _statistics(stated: StatedClaim) -> Iterator[TableProblem]:
 def _minus_other(stated: StatedClaim) -> Iterator[TableProblem]:
     if stated.minus_other is None:
         return
-    at = ("minus_other",)
+    path = ("minus_other",)
     if not (stated.share_in or stated.take):
         reason = "subtracts a share, or the largest or spread of cells"
-        yield TableProblem(at, reason, 'write share_in or take, such as take = "largest"')
+        yield TableProblem(path, reason, 'write share_in or take, such as take = "largest"')
     if stated.minus:
-        yield TableProblem(at, "excludes minus", "keep one, or write two claims")
+        yield TableProblem(path, "excludes minus", "keep one, or write two claims")
     if stated.trend and stated.trend.other:
-        yield TableProblem(at, "excludes trend.other", "keep one, or write two claims")
+        yield TableProblem(path, "excludes trend.other", "keep one, or write two claims")
 
 
 def _trend(stated: StatedClaim) -> Iterator[TableProblem]:
@@ -139,8 +139,8 @@ def _contrasts(stated: StatedClaim) -> Iterator[TableProblem]:
 
 
 def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
-    for at, selection in _selections(stated):
-        yield from _levels(at, selection, design)
+    for path, selection in _selections(stated):
+        yield from _levels(path, selection, design)
     names: list[tuple[KeyPath, str]] = [
         (("over", index), name) for index, name in enumerate(stated.over)
     ]
@@ -149,14 +149,14 @@ def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
         across = enumerate(stated.trend.across)
         names += [(("trend", "across", index), name) for index, name in across]
         names += [(("trend", "factor"), stated.trend.factor)] if stated.trend.factor else []
-    for at, name in names:
+    for path, name in names:
         if name not in design.factors:
-            yield TableProblem(at, _unknown(name, design))
+            yield TableProblem(path, _unknown(name, design))
     compared = {name for one in stated.compare for side in (one.of, one.to) for name in side}
-    for at, name in names:
+    for path, name in names:
         if name in compared:
             reason = f"{name} is also compared"
-            yield TableProblem(at, reason, "remove it from here or from compare")
+            yield TableProblem(path, reason, "remove it from here or from compare")
 
 
 def _selections(stated: StatedClaim) -> Iterator[tuple[KeyPath, Selection]]:
@@ -168,16 +168,16 @@ def _selections(stated: StatedClaim) -> Iterator[tuple[KeyPath, Selection]]:
         yield ("compare", index, "to"), contrast.to
 
 
-def _levels(at: KeyPath, selection: Selection, design: ClaimDesign) -> Iterator[TableProblem]:
+def _levels(path: KeyPath, selection: Selection, design: ClaimDesign) -> Iterator[TableProblem]:
     for name, levels in selection.items():
         if name not in design.factors:
-            yield TableProblem((*at, name), _unknown(name, design))
+            yield TableProblem((*path, name), _unknown(name, design))
             continue
         for level in levels:
             if level not in design.factors[name]:
                 known = first_names(design.factors[name])
                 reason = f"{level!r} is not a level of {name}; known: {known}"
-                yield TableProblem((*at, name), reason)
+                yield TableProblem((*path, name), reason)
 
 
 def _unknown(name: str, design: ClaimDesign) -> str:

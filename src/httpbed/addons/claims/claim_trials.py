@@ -52,9 +52,9 @@ class ClaimsAddition(CampaignAddition):
             raise ConfigError([Mistake("--for-claims", reason, remedy)])
         wanted = [*_wanted(whole, complete)]
         blocks: dict[TreatmentKey, int] = {}
-        for one in wanted:
-            for key in one.treatments:
-                blocks[key] = max(blocks.get(key, 0), min(one.blocks, whole.blocks))
+        for cells in wanted:
+            for key in cells.treatments:
+                blocks[key] = max(blocks.get(key, 0), min(cells.blocks, whole.blocks))
         short = [one for one in wanted if one.blocks > whole.blocks]
         short.sort(key=lambda one: one.blocks)
         return NeededTrials(

@@ -188,17 +188,17 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
 
 def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
     """Write the effect with its interval, or why there is none."""
-    found = arm.estimate
-    if found is None:
+    estimate = arm.estimate
+    if estimate is None:
         return NOTHING if arm.verdict == "not run" else arm.reason
-    if found.unit == CELLS and arm.cells:
+    if estimate.unit == CELLS and arm.cells:
         return of_cells(stated, arm)
-    value, low, high = numbers(stated, found)
+    value, low, high = numbers(stated, estimate)
     if arm.verdict == "not run":
         # Bounds on what did not run are no measurement.
-        ran = named(stated, value, found.judged_cells)
-        return f"{ran} in the {found.judged_cells} of {found.cells} cells that ran"
-    return f"{named(stated, value, found.cells)} [{low}, {high}]"
+        ran = named(stated, value, estimate.judged_cells)
+        return f"{ran} in the {estimate.judged_cells} of {estimate.cells} cells that ran"
+    return f"{named(stated, value, estimate.cells)} [{low}, {high}]"
 
 
 def effects(judged: Sequence[JudgedClaim]) -> dict[str, str]:
@@ -262,14 +262,14 @@ def _number(stated: StatedClaim, arm: ArmJudgement, value: float) -> str:
     return f"{_plain(100 * value, 3)} %" if is_share(stated) else _plain(value, 3)
 
 
-def numbers(stated: StatedClaim, found: ClaimEstimate) -> tuple[str, str, str]:
+def numbers(stated: StatedClaim, estimate: ClaimEstimate) -> tuple[str, str, str]:
     """Write an estimate and the ends of its interval."""
-    ends = (found.value.value, found.low, found.high)
-    if found.unit == CELLS:
+    ends = (estimate.value.value, estimate.low, estimate.high)
+    if estimate.unit == CELLS:
         _, low, high = (_plain(end, 0) for end in ends)
-        return f"{found.value.value:.0f} of {found.cells} cells", low, high
-    beyond = f"{found.value.beyond} " if found.value.beyond else ""
-    if found.unit != "1" and stated.metric:
+        return f"{estimate.value.value:.0f} of {estimate.cells} cells", low, high
+    beyond = f"{estimate.value.beyond} " if estimate.value.beyond else ""
+    if estimate.unit != "1" and stated.metric:
         shown = number_format(stated.metric, [end for end in ends if math.isfinite(end)])
         value, low, high = (shown.number(end) if math.isfinite(end) else OPEN_END for end in ends)
         return f"{beyond}{value} {shown.unit}".rstrip(), low, f"{high} {shown.unit}".rstrip()
@@ -349,18 +349,18 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def estimate_values(found: ClaimEstimate) -> Mapping[str, Any]:
+def estimate_values(estimate: ClaimEstimate) -> Mapping[str, Any]:
     """Return an estimate for :func:`json.dumps`."""
     return {
-        "value": found.value.value,
-        "beyond": found.value.beyond,
-        "low": finite(found.low),
-        "high": finite(found.high),
-        "coverage": found.coverage,
-        "unit": found.unit,
-        "blocks": list(found.blocks),
-        "cells": found.cells,
-        "judged_cells": found.judged_cells,
+        "value": estimate.value.value,
+        "beyond": estimate.value.beyond,
+        "low": finite(estimate.low),
+        "high": finite(estimate.high),
+        "coverage": estimate.coverage,
+        "unit": estimate.unit,
+        "blocks": list(estimate.blocks),
+        "cells": estimate.cells,
+        "judged_cells": estimate.judged_cells,
     }
 
 

@@ -65,18 +65,18 @@ def _opening(results: Results, number: int) -> Iterator[str]:
     if stated.citation:
         yield f"{count} from {stated.citation}."
     yield _scale(results)
-    if found := coverage(results):
+    if covered := coverage(results):
         yield (
             f"Scale paper, the publication's own design and what its claims name beside it, has"
-            f" {found.of_cells:,} cells and {found.of_trials:,} trials. Of these {found.cells:,}"
-            f" cells ({100 * found.cells / found.of_cells:.0f} %) and {found.trials:,} trials"
-            f" ({100 * found.trials / found.of_trials:.0f} %) ran."
+            f" {covered.of_cells:,} cells and {covered.of_trials:,} trials. Of these"
+            f" {covered.cells:,} cells ({100 * covered.cells / covered.of_cells:.0f} %) and"
+            f" {covered.trials:,} trials ({100 * covered.trials / covered.of_trials:.0f} %) ran."
         )
-        if found.published:
-            runs = f" and {found.published.runs:,} runs" if found.published.runs else ""
-            yield f"The publication has {found.published.cells:,} cells{runs}."
-        if found.absent:
-            yield f"Absent: {'; '.join(found.absent)}."
+        if covered.published:
+            runs = f" and {covered.published.runs:,} runs" if covered.published.runs else ""
+            yield f"The publication has {covered.published.cells:,} cells{runs}."
+        if covered.absent:
+            yield f"Absent: {'; '.join(covered.absent)}."
 
 
 def _scale(results: Results) -> str:

@@ -141,14 +141,14 @@ def _reduced(stated: StatedClaim, cells: Sequence[ClaimCell]) -> tuple[ClaimCell
         return _at_least_one("take", tuple(_pair(one, other, "ratio") for one, other in pairs))
     if stated.rank_of:
         wanted = {name: level for name, (level, *_) in stated.rank_of.items()}
-        own = [cell for cell in cells if wanted.items() <= cell.levels.items()]
-        if len(own) != 1:
-            reason = f"names {len(own)} cells of {len(cells)}"
+        matching = [cell for cell in cells if wanted.items() <= cell.levels.items()]
+        if len(matching) != 1:
+            reason = f"names {len(matching)} cells of {len(cells)}"
             remedy = "name one level of each factor in over"
             raise TableProblemsError([TableProblem(("rank_of",), reason, remedy)])
-        rivals = (cell for cell in cells if cell is not own[0])
+        rivals = (cell for cell in cells if cell is not matching[0])
         return _at_least_one(
-            "rank_of", tuple(_pair(rival, own[0], _rank_contrast(stated)) for rival in rivals)
+            "rank_of", tuple(_pair(rival, matching[0], _rank_contrast(stated)) for rival in rivals)
         )
     return tuple(cells)
 
@@ -173,16 +173,16 @@ def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
     """Return the regions of the estimate and of a cell."""
     within = cell_range(stated)
     whole = estimate_range(stated, within, cells)
-    region, found = _parsed("expect", str(stated.expect), _unit(stated), whole)
+    region, mistakes = _parsed("expect", str(stated.expect), _unit(stated), whole)
     if region.low == region.high and not _counts(stated):
         reason = f"the two ends of {stated.expect!r} meet, and no interval lies in one value"
-        found = [*found, TableProblem(("expect",), reason, "write a range around it")]
+        mistakes = [*mistakes, TableProblem(("expect",), reason, "write a range around it")]
     cell_region = SMALLER[_rank_contrast(stated)] if stated.rank_of else region
     for key in ("share_in", "count_in"):
         if text := getattr(stated, key):
             cell_region, more = _parsed(key, text, cell_unit(stated), within)
-            found = [*found, *more]
-    require_none(found)
+            mistakes = [*mistakes, *more]
+    require_none(mistakes)
     return region, cell_region
 
 
@@ -247,33 +247,33 @@ def cell_range(stated: StatedClaim) -> Region:
         return ANY
     if stated.flip or stated.estimate == "violation":
         return SHARES
-    found = SHARES if stated.estimate == "success" else POSITIVE
+    possible = SHARES if stated.estimate == "success" else POSITIVE
     for contrast in stated.compare:
-        if contrast.by == "difference" or found.low < 0:
-            found = ANY
+        if contrast.by == "difference" or possible.low < 0:
+            possible = ANY
         elif contrast.by == "ratio":
-            found = POSITIVE
+            possible = POSITIVE
         else:
             lower = stated.metric is None or METRICS[stated.metric].better == "lower"
-            found = Region(high=1.0) if lower else Region(low=-1.0)
-    return found
+            possible = Region(high=1.0) if lower else Region(low=-1.0)
+    return possible
 
 
 def estimate_range(stated: StatedClaim, cell: Region, cells: int) -> Region:
     """Return the values that the whole estimate can have."""
     if stated.share_in:
-        found = SHARES
+        possible = SHARES
     elif stated.count_in:
-        found = Region(0.0, float(cells))
+        possible = Region(0.0, float(cells))
     elif stated.rank_of:
-        found = Region(1.0, float(cells + 1))  # the cells are its rivals
+        possible = Region(1.0, float(cells + 1))  # the cells are its rivals
     elif stated.take == "spread":
-        found = Region(low=1.0)
+        possible = Region(low=1.0)
     else:
-        found = cell
+        possible = cell
     if not (stated.minus or stated.minus_other):
-        return found
-    return Region(found.low - found.high, found.high - found.low)
+        return possible
+    return Region(possible.low - possible.high, possible.high - possible.low)
 
 
 def _range_problems(key: str, region: Region, values: Region, text: str) -> Iterator[TableProblem]:

@@ -182,17 +182,17 @@ class _Judge:
     ) -> ArmJudgement:
         """Combine the parts of a claim in an arm; the strict ones share the error rate."""
         combined = _all_of if stated.all_of else _any_of
-        own = [one.in_arm(name) for one in parts]
-        seen = [one.verdict for one in own]
+        in_arm = [one.in_arm(name) for one in parts]
+        seen = [one.verdict for one in in_arm]
         verdict = combined(seen, [one.in_arm(name).verdict for one in strict])
         reasons = ", ".join(f"{one} {found}" for one, found in zip(stated.parts, seen, strict=True))
-        settle = [one.blocks_to_settle for one in own if one.verdict == "open"]
+        settle = [one.blocks_to_settle for one in in_arm if one.verdict == "open"]
         if verdict != combined(seen, seen):
             settle.append(least := self._least_blocks([one.stated for one in parts]))
             reasons += f"; {len(parts)} parts share the error rate, so each needs {least} blocks"
         most = None if None in settle else max((one for one in settle if one), default=None)
-        used = frozenset[TreatmentKey]().union(*(one.treatments for one in own))
-        return ArmJudgement(name, verdict, reasons, None, most, used, _used_elsewhere(own))
+        used = frozenset[TreatmentKey]().union(*(one.treatments for one in in_arm))
+        return ArmJudgement(name, verdict, reasons, None, most, used, _used_elsewhere(in_arm))
 
     def _least_blocks(self, parts: Sequence[StatedClaim]) -> int:
         """Return the fewest blocks with which claims that share the error rate can be settled."""
@@ -205,24 +205,26 @@ class _Judge:
         except TableProblemsError as error:
             return ArmJudgement(name, "not run", str(error))
         elsewhere = claim.treatments()
-        own = elsewhere.pop("")
+        own_values = elsewhere.pop("")
         if claim.unknown:
             reason = "; ".join(map(self._needs, claim.unknown))
-            return ArmJudgement(name, "not run", reason, treatments=own)
-        if reason := self._selection({"": own, **elsewhere}):
-            return ArmJudgement(name, "open", reason, treatments=own, elsewhere=elsewhere)
+            return ArmJudgement(name, "not run", reason, treatments=own_values)
+        if reason := self._selection({"": own_values, **elsewhere}):
+            return ArmJudgement(name, "open", reason, treatments=own_values, elsewhere=elsewhere)
         estimator = Estimator(claim, self._loads, parts)
         try:
             sets = self._sets(claim)
-            found, cells = estimator.estimate(sets)
+            estimate, cells = estimator.estimate(sets)
         except NoIntervalError as error:
             verdict: ClaimVerdict = "not run" if isinstance(error, AbsentError) else "open"
-            return ArmJudgement(name, verdict, str(error), treatments=own, elsewhere=elsewhere)
-        verdict = verdicts.rule(found, claim_verdict.region(claim))
+            return ArmJudgement(
+                name, verdict, str(error), treatments=own_values, elsewhere=elsewhere
+            )
+        verdict = verdicts.rule(estimate, claim_verdict.region(claim))
         is_wanted = self._outlook and verdict == "open"
         settle = outlooks.blocks_to_settle(estimator, sets) if is_wanted else None
-        side = _side(claim, found, cells) if verdict == "contradicted" else ""
-        return ArmJudgement(name, verdict, "", found, settle, own, elsewhere, cells, side)
+        side = _side(claim, estimate, cells) if verdict == "contradicted" else ""
+        return ArmJudgement(name, verdict, "", estimate, settle, own_values, elsewhere, cells, side)
 
     def _selection(self, used: Mapping[str, frozenset[TreatmentKey]]) -> str:
         """Name the arms whose invalid attempts exceed the others'; empty if there are none."""

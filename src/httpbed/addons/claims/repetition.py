@@ -81,16 +81,16 @@ def difference(
     one: CellNumber, other: CellNumber, sizes: tuple[int, int], side: float
 ) -> tuple[float, float]:
     """Return the bounds of a difference of two shares."""
-    at = np.subtract.outer(
+    differences = np.subtract.outer(
         np.arange(sizes[0] + 1) / sizes[0], np.arange(sizes[1] + 1) / sizes[1]
     ).ravel()
-    order = np.argsort(at, kind="stable")
+    order = np.argsort(differences, kind="stable")
     ends = []
     for first, second in zip(one.chances, other.chances, strict=True):
         reached = np.cumsum(np.multiply.outer(first, second).ravel()[order])
         low = np.searchsorted(reached, side, side="right")
         high = np.searchsorted(reached, 1 - side - CERTAIN)
-        ends.append((at[order][low], at[order][high]))
+        ends.append((differences[order][low], differences[order][high]))
     return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
 
 
@@ -104,7 +104,7 @@ def draws(cells: Sequence[CellLocation], stream: int = 0) -> list[Floats]:
     common = random.standard_normal((DRAWS, 1))
     own = random.standard_normal((DRAWS, len(cells)))
     normal = math.sqrt(rho) * common + math.sqrt(1 - rho) * own
-    found = []
+    drawn = []
     for centres, spread, degrees in _posteriors(known):
         wide = (
             stats.t.ppf(stats.norm.cdf(normal), degrees) if np.isfinite(degrees).all() else normal
@@ -114,8 +114,8 @@ def draws(cells: Sequence[CellLocation], stream: int = 0) -> list[Floats]:
             np.vectorize(cell.shown, otypes=[float])(shown[:, index])
             for index, cell in enumerate(cells)
         ]
-        found.append(np.array(columns).T)
-    return found
+        drawn.append(np.array(columns).T)
+    return drawn
 
 
 def errors(cells: Sequence[CellLocation], *, of_medians: bool) -> Errors:
@@ -241,20 +241,20 @@ SAME_VARIANCE = 1e6
 
 def located(cells: Sequence[CellLocation]) -> list[CellLocation]:
     """Return cells with moderated locations; those without values of blocks keep their own."""
-    at = [index for index, cell in enumerate(cells) if _has_spread(cell)]
-    found = [*cells]
-    if len(at) < MIN_CELLS:
-        return found
-    values = [cells[index].values for index in at]
+    spread = [index for index, cell in enumerate(cells) if _has_spread(cell)]
+    shrunk = [*cells]
+    if len(spread) < MIN_CELLS:
+        return shrunk
+    values = [cells[index].values for index in spread]
     variances, degrees = squeezed(
         np.array([np.var(one, ddof=1) for one in values]),
         np.array([len(one) - 1.0 for one in values]),
     )
-    for index, own, variance, degree in zip(at, values, variances, degrees, strict=True):
+    for index, own, variance, degree in zip(spread, values, variances, degrees, strict=True):
         centre, error = float(np.mean(own)), math.sqrt(variance / len(own))
         place = Student(centre, error, float(degree), len(own))
-        found[index] = replace(cells[index], lows=place, highs=place)
-    return found
+        shrunk[index] = replace(cells[index], lows=place, highs=place)
+    return shrunk
 
 
 def _has_spread(cell: CellLocation) -> bool:

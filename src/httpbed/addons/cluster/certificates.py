@@ -68,7 +68,7 @@ def make(folder: Path, now: datetime) -> datetime:
     from httpbed.trial import tls_signing
 
     until = now + VALID
-    made = tls_signing.member((now - timedelta(days=1), until))
+    contents = tls_signing.member((now - timedelta(days=1), until))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700)  # fails on a link, too
@@ -79,7 +79,7 @@ def make(folder: Path, now: datetime) -> datetime:
         remedy = "choose another folder with --certificates"
         reason = f"cannot be made: {error.strerror}"
         raise ConfigError([Mistake(str(folder), reason, remedy)]) from None
-    for name, content in zip((AUTHORITY, CERTIFICATE, KEY), made, strict=True):
+    for name, content in zip((AUTHORITY, CERTIFICATE, KEY), contents, strict=True):
         handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -88,15 +88,15 @@ class ReturnedBlocks:
     def _read(self, trial: Trial, number: int, folder: Path) -> Record:
         real = self._campaign.directory.resolve()
         place = f"{layout.UNFINISHED}/{folder.name}"
-        own = layout.attempt(trial.block, trial.id, number)
-        found = attempts.parse(
-            replace(attempts.read_files(real, place), place=own), {trial.id: trial}
+        final_place = layout.attempt(trial.block, trial.id, number)
+        record = attempts.parse(
+            replace(attempts.read_files(real, place), place=final_place), {trial.id: trial}
         )
-        if isinstance(found, Damage):
-            raise UselessError(str(found))
+        if isinstance(record, Damage):
+            raise UselessError(str(record))
         if reasons := attempts.altered(real, place):
-            raise UselessError(f"{own}: {'; '.join(reasons)}")
-        return found
+            raise UselessError(f"{final_place}: {'; '.join(reasons)}")
+        return record
 
     def _invalid(self, this: AttemptId, reason: str, machine: str) -> ReturnedAttempt:
         """Return an invalid attempt; the worker's own attempt did not come back."""

@@ -199,15 +199,15 @@ async def run_block(request: BlockRequest) -> tuple[str, list[bytes]]:
         reason = "it is no worker of httpbed; start it with httpbed worker"
         end = BlockEnd(kind="refused", reason=reason, worker=str(worker.name))
         return end.model_dump_json(), []
-    own, begun_s = runner.facts, time.time()
-    worker.log_event(request.topic, (request.key, own.model_dump_json()))
+    facts, begun_s = runner.facts, time.time()
+    worker.log_event(request.topic, (request.key, facts.model_dump_json()))
 
     def is_wanted() -> bool:
         task = worker.state.tasks.get(request.key)
         return task is not None and task.state != "cancelled"
 
     end, archives = await runner.run(request, is_wanted)
-    about = {"worker": own.name, "host": own.host, "code": own.code}
+    about = {"worker": facts.name, "host": facts.host, "code": facts.code}
     times = {"begun_s": begun_s, "ended_s": time.time()}
     return end.model_copy(update={**about, **times}).model_dump_json(), archives
 

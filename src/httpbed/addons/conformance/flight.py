@@ -142,7 +142,7 @@ class Flight:
     @cached_property
     def rounds(self) -> tuple[Round, ...]:
         """All rounds in order; each begins when the previous one ends."""
-        sent, found = self.packets.sent_s, []
+        sent, begun = self.packets.sent_s, []
         arrived = np.flatnonzero(~self.packets.lost)
         index = int(arrived[0]) if len(arrived) else len(sent)
         while index < len(sent):
@@ -151,10 +151,10 @@ class Flight:
                 break
             following = max(index + 1, int(np.searchsorted(sent, end)))
             window = float(self.in_flight[index:following].max())
-            found.append(Round(begin, end, window))
+            begun.append(Round(begin, end, window))
             later = np.searchsorted(arrived, following)
             index = int(arrived[later]) if later < len(arrived) else len(sent)
-        return tuple(found)
+        return tuple(begun)
 
     @property
     def largest_window(self) -> float:

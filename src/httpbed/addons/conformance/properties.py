@@ -256,17 +256,17 @@ def _doubling(control: Control, transfers: Transfers) -> PropertyResult:
 
 def _not_held(transfers: Transfers) -> PropertyResult:
     """Tell a window that flow control or a buffer holds from one of congestion control."""
-    trials, held, why = transfers.in_network("start"), transfers.held_window(), ""
+    trials, window, why = transfers.in_network("start"), transfers.held_window(), ""
     seen = [
         (transfer.held_window or transfer.flight.largest_window) / transfer.pipe.bdp
         for transfer in trials
     ]
-    if held is not None:
-        size = units.format_size(held * trials[0].flight.full_bytes, units.SHORT_DIGITS)
+    if window is not None:
+        size = units.format_size(window * trials[0].flight.full_bytes, units.SHORT_DIGITS)
         why = f"held at {size} by something else: flow control, or a buffer of the program"
     name, bounds = "largest window, nothing lost", (0.95, math.inf)
     # No busy machine holds a window so evenly.
-    strained = _strained(trials) and held is None
+    strained = _strained(trials) and window is None
     return within(name, seen, bounds, "of the BDP", why=why, strained=strained)
 
 

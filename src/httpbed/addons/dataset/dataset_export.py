@@ -29,19 +29,19 @@ def write(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
 
     folder = choice.folder
     _require(campaigns, folder)
-    made = dataset_table.make(campaigns)
+    table = dataset_table.make(campaigns)
     files = {dictionary.CSV: "csv", dictionary.PARQUET: "parquet"}
-    contents = {name: table_files.content(made.table, form) for name, form in files.items()}
-    package = dictionary.package(made, campaigns, contents)
+    contents = {name: table_files.content(table.table, form) for name, form in files.items()}
+    package = dictionary.package(table, campaigns, contents)
     texts = {
         dictionary.DICTIONARY: json.dumps(package, indent=1) + "\n",
-        dictionary.CITATION: dictionary.citation(made, campaigns, contents),
+        dictionary.CITATION: dictionary.citation(table, campaigns, contents),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (contents | {name: text.encode() for name, text in texts.items()}).items():
         disk.write_output(folder / name, content)
-    trials = f"{len(made.rows)} trial{'s' * (len(made.rows) != 1)}"
-    yield f"{trials} with {len(made.columns)} columns: {folder}"
+    trials = f"{len(table.rows)} trial{'s' * (len(table.rows) != 1)}"
+    yield f"{trials} with {len(table.columns)} columns: {folder}"
 
 
 def _require(campaigns: Sequence[Results], folder: Path) -> None:

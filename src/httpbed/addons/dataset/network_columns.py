@@ -40,14 +40,14 @@ def cells(scenario: Scenario) -> Cells:
 def _path(scenario: Scenario) -> Cells:
     route = path(scenario)
     links = scenario.topology.links
-    found: Cells = {}
+    cells: Cells = {}
     for name, flip in ((TO_CLIENT, 1), (TO_SERVER, 0)):
         hops = [(links[index], links[index].directions()[way ^ flip]) for index, way in route]
         for impairment in ALL:
             for feature in impairment.features:
                 if feature.along:
                     column = _path_column(name, impairment.field, feature)
-                    found[column] = _along(feature, impairment.field, hops)
+                    cells[column] = _along(feature, impairment.field, hops)
     rtt = DatasetColumn(
         "path_rtt_s",
         "number",
@@ -56,7 +56,7 @@ def _path(scenario: Scenario) -> Cells:
         "s",
         place("path"),
     )
-    return {rtt: scenario.rtt_s(route), **found}
+    return {rtt: scenario.rtt_s(route), **cells}
 
 
 def path(scenario: Scenario) -> Route:
@@ -137,16 +137,16 @@ def _numbered(scenario: Scenario) -> Iterator[tuple[Link, int]]:
 
 
 def _of_link(number: int, link: Link, travel: int) -> Cells:
-    found: Cells = {_link_column(number, "name", "string", described(Link, "name")): link.name}
+    cells: Cells = {_link_column(number, "name", "string", described(Link, "name")): link.name}
     directions = link.directions()
     for name, way in ((TO_CLIENT, directions[1 - travel]), (TO_SERVER, directions[travel])):
         for impairment in ALL:
             for feature in impairment.features:
                 column = _impairment_column(number, name, impairment.field, feature)
-                found[column] = _value(feature, impairment.field, link, way)
+                cells[column] = _value(feature, impairment.field, link, way)
     changes = _link_column(number, "changes", "integer", CHANGES, "1")
-    found[changes] = len(link.schedule) + len(link.events)
-    return found
+    cells[changes] = len(link.schedule) + len(link.events)
+    return cells
 
 
 def _link_column(

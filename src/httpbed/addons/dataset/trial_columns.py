@@ -67,10 +67,12 @@ _MACHINE: Mapping[str, tuple[FeatureKind, str]] = {
 def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any], *, seed: int) -> Cells:
     """Return which trial it is, and its levels."""
     at = place("trial")
-    own = "Folder of the campaign, without the folders above unless two campaigns share the name."
+    meaning = (
+        "Folder of the campaign, without the folders above unless two campaigns share the name."
+    )
     digest = "Hash of all that the trial executes: equal trials have equal values."
-    found: Cells = {
-        DatasetColumn("campaign", "string", own, "folder", place=at): campaign,
+    cells: Cells = {
+        DatasetColumn("campaign", "string", meaning, "folder", place=at): campaign,
         DatasetColumn(
             "experiment", "string", described(Experiment, "name"), "experiment file", place=at
         ): experiment.name,
@@ -89,8 +91,8 @@ def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any], *, s
         words = f"Level of the factor {name}. {levels}"
         source = f"experiment file of {experiment.name}"
         column = DatasetColumn(f"factor_{name}", "string", words, source, place=place("factors"))
-        found[column] = row[name]
-    return found
+        cells[column] = row[name]
+    return cells
 
 
 def machine(manifest: Mapping[str, Any], block: int, ran_by: str | None) -> Cells:
@@ -100,8 +102,8 @@ def machine(manifest: Mapping[str, Any], block: int, ran_by: str | None) -> Cell
     at = place("machine")
     own = described(Attempt, "machine")
     named: Cells = {DatasetColumn("machine", "string", own, TRIAL, place=at): ran_by}
-    found: Cells = named if ran_by else {}
-    found |= {
+    cells: Cells = named if ran_by else {}
+    cells |= {
         DatasetColumn(
             f"machine_{name}", kind, described(MachineFacts, name), MANIFEST, unit, at
         ): host.get(name)
@@ -123,27 +125,27 @@ def machine(manifest: Mapping[str, Any], block: int, ran_by: str | None) -> Cell
         "httpbed_version": ("Version of httpbed that ran the trials.", source.get("httpbed")),
     }
     for name, (words, value) in others.items():
-        found[DatasetColumn(name, "string", words, MANIFEST, place=at)] = value
-    return found
+        cells[DatasetColumn(name, "string", words, MANIFEST, place=at)] = value
+    return cells
 
 
 def outcome(row: Mapping[str, Any]) -> Cells:
     """Return how the trial ended."""
-    at = place("outcome")
+    source = place("outcome")
     time = "Duration of the attempt, with set-up and tear-down."
     limit = described(Trial, "time_limit_s")
     return {
-        DatasetColumn("outcome", "string", described(Outcome, "kind"), TRIAL, place=at): row[
+        DatasetColumn("outcome", "string", described(Outcome, "kind"), TRIAL, place=source): row[
             "outcome"
         ],
-        DatasetColumn("reason", "string", described(Outcome, "reason"), TRIAL, place=at): (
+        DatasetColumn("reason", "string", described(Outcome, "reason"), TRIAL, place=source): (
             row["reason"] or None
         ),
-        DatasetColumn("attempt", "integer", described(Attempt, "number"), TRIAL, "1", at): row[
+        DatasetColumn("attempt", "integer", described(Attempt, "number"), TRIAL, "1", source): row[
             "attempt"
         ],
-        DatasetColumn("time_limit_s", "number", limit, TRIAL, "s", at): row["time_limit_s"],
-        DatasetColumn("wall_s", "number", time, TRIAL, "s", at): row["wall_s"],
+        DatasetColumn("time_limit_s", "number", limit, TRIAL, "s", source): row["time_limit_s"],
+        DatasetColumn("wall_s", "number", time, TRIAL, "s", source): row["wall_s"],
     }
 
 
@@ -257,18 +259,18 @@ def _client(roles: Roles, manifest: Manifest) -> Cells:
 
 def _proxies(roles: Roles, manifest: Manifest) -> Cells:
     count = f"Number of these: {described(Roles, 'proxies')}"
-    found: Cells = {_of_program("proxies", "integer", count, "1"): len(roles.proxies)}
+    cells: Cells = {_of_program("proxies", "integer", count, "1"): len(roles.proxies)}
     controls = [*senders(roles, manifest).values()]
     for number, proxy in enumerate(roles.proxies, start=1):
         name = f"proxy_{number}"
         about = f"Reverse proxy {number}, counted from the client."
-        found |= _program(name, proxy, about, manifest, number)
+        cells |= _program(name, proxy, about, manifest, number)
         version = f"{about} {described(ProxyRole, 'http_version')}"
-        found[_of_program(f"{name}_http_version", "string", version, number=number)] = (
+        cells[_of_program(f"{name}_http_version", "string", version, number=number)] = (
             proxy.http_version
         )
-        found[_control(name, about, number)] = controls[number - 1]
-    return found
+        cells[_control(name, about, number)] = controls[number - 1]
+    return cells
 
 
 def _server(roles: Roles, manifest: Manifest) -> Cells:
@@ -331,16 +333,16 @@ def workload_cells(scenario: Scenario) -> Cells:
     kind = f"{described(Download, 'kind')} {described(PageLoad, 'kind')}"
     resumption = described(Download, "resumption")
     total = "Total length of all bodies of the workload."
-    found: Cells = {
+    cells: Cells = {
         _of_workload("kind", "string", kind): workload.kind,
         _of_workload("body_bytes", "integer", total, "byte"): workload.body_bytes() or None,
         _of_workload("resumption", "string", resumption): workload.resumes,
     }
     if isinstance(workload, Download):
-        found |= _download(workload)
+        cells |= _download(workload)
     elif isinstance(workload, PageLoad):
-        found |= _page(workload)
-    return found
+        cells |= _page(workload)
+    return cells
 
 
 def _download(download: Download) -> Cells:

@@ -172,28 +172,30 @@ def _missing(
 def _cell(
     axes: Axes,
     placed: PlacedFigure,
-    one: FigureValue,
+    figure_value: FigureValue,
     scale: ValueScale,
     direction: _Direction,
 ) -> None:
     """Draw one bar with its error bar; one that is only a bound is hollow."""
-    colour = figure_panels.colour(placed, one.cell.series)
-    at, width = _place(placed, one.cell.x, one.cell.series)
-    value = scale.shown(one.value.value)
+    colour = figure_panels.colour(placed, figure_value.cell.series)
+    position, width = _place(placed, figure_value.cell.x, figure_value.cell.series)
+    value = scale.shown(figure_value.value.value)
     style: Mapping[str, object] = {"color": colour, "edgecolor": colour, "linewidth": 0.8}
-    strength = figure_panels.strength(placed, one.cell.series)
-    if one.value.beyond:
+    strength = figure_panels.strength(placed, figure_value.cell.series)
+    if figure_value.value.beyond:
         style = {"facecolor": "none", "edgecolor": colour, "linewidth": 0.8}
-    bar = direction.bar(axes, at, width * 0.92, value, alpha=strength, **style)
-    name_marks(bar, [figure_panels.value_words(placed, one, scale.form)])
+    bar = direction.bar(axes, position, width * 0.92, value, alpha=strength, **style)
+    name_marks(bar, [figure_panels.value_words(placed, figure_value, scale.form)])
     far = value
-    if one.low is not None and one.high is not None:
-        low, far = max(scale.shown(one.low), 0.0), scale.shown(one.high)
-        direction.line(axes, (at, at), (low, far), color=INK, linewidth=0.9)
-    if one.timed_out or one.value.beyond:
-        sign = (">" if direction.lying else "^") if one.value.beyond != "<" else "v"
+    if figure_value.low is not None and figure_value.high is not None:
+        low, far = max(scale.shown(figure_value.low), 0.0), scale.shown(figure_value.high)
+        direction.line(axes, (position, position), (low, far), color=INK, linewidth=0.9)
+    if figure_value.timed_out or figure_value.value.beyond:
+        sign = (">" if direction.lying else "^") if figure_value.value.beyond != "<" else "v"
         places = {"marker": sign, "linestyle": "none", "clip_on": False, "zorder": 5}
-        direction.line(axes, [at], [min(far, scale.ends[1])], color=INK, markersize=4.5, **places)
+        direction.line(
+            axes, [position], [min(far, scale.ends[1])], color=INK, markersize=4.5, **places
+        )
 
 
 def _mark_published(

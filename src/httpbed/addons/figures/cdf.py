@@ -25,32 +25,32 @@ BELOW, ABOVE = 0.8, 1.1
 
 def draw(
     placed: PlacedFigure,
-    found: Mapping[tuple[Levels, Levels], Distribution],
+    curves: Mapping[tuple[Levels, Levels], Distribution],
     not_run: Mapping[tuple[Levels, Levels], int],
 ) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the distributions; also return the format of their values."""
-    every = [value for one in found.values() for value in one.values]
+    every = [value for one in curves.values() for value in one.values]
     form = figure_panels.value_format(placed, every)
     signs = {levels: _sign(placed, levels) for levels in placed.series}
-    empty = [one for one in placed.panels if all(at != one for at, _ in found)]
+    empty = [one for one in placed.panels if all(at != one for at, _ in curves)]
     is_ratio = bool(placed.stated.ratio_to)
     shown = figure_panels.panel_grid(
         placed,
         ALONE_IN if len(placed.panels) == 1 else PANEL_IN,
-        heading=figure_panels.heading(placed, (one.n for one in found.values())),
+        heading=figure_panels.heading(placed, (one.n for one in curves.values())),
         legend=figure_panels.legend_of(placed, signs, has_hatches=bool(empty)),
         most_columns=COLUMNS,
         share=(is_ratio, True),
     )
     for panel, axes in shown.axes.items():
-        own = {series: one for (at, series), one in found.items() if at == panel}
-        limits = _limits(placed, found.values() if is_ratio else own.values(), form)
-        _panel(axes, placed, own, form, limits)
+        in_panel = {series: one for (at, series), one in curves.items() if at == panel}
+        limits = _limits(placed, curves.values() if is_ratio else in_panel.values(), form)
+        _panel(axes, placed, in_panel, form, limits)
         _mark_published(axes, placed, panel, form)
         if panel in empty:
             figure_panels.hatch_all(axes)
         else:
-            _name_missing(axes, placed, panel, own, not_run)
+            _name_missing(axes, placed, panel, in_panel, not_run)
         if is_ratio:
             axes.axvline(1.0, color=INK, linewidth=0.9)
         axes.set(ylim=(0, 103), yticks=[0, 25, 50, 75, 100])
@@ -127,12 +127,12 @@ def _dashes(placed: PlacedFigure, levels: Levels) -> Dashes:
 def _panel(
     axes: Axes,
     placed: PlacedFigure,
-    own: Mapping[Levels, Distribution],
+    curves: Mapping[Levels, Distribution],
     form: NumberFormat,
     limits: tuple[float, float],
 ) -> None:
     start, end = limits
-    for series, one in own.items():
+    for series, one in curves.items():
         shares = [100 * (one.below + rank) / one.n for rank in range(len(one.values) + 1)]
         steps = list(zip(one.values, shares[1:], strict=True))
         xs = [start, *(value / form.factor for value in one.values), end]

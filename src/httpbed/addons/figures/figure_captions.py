@@ -86,7 +86,7 @@ def _of_cells(placed: PlacedFigure, values: Sequence[FigureValue]) -> Iterator[s
 
 def of_curves(
     placed: PlacedFigure,
-    found: Mapping[tuple[Levels, Levels], Distribution],
+    curves: Mapping[tuple[Levels, Levels], Distribution],
     not_run: Mapping[tuple[Levels, Levels], int],
 ) -> str:
     """Say what distributions show."""
@@ -101,7 +101,7 @@ def of_curves(
         items = "one item of a trial: a file, a resource or a client"
         each = f"that of {items if shows_items(stated) else 'one trial'}"
     parts = [f"Each value is {each}."]
-    if any(one.beyond or one.below for one in found.values()):
+    if any(one.beyond or one.below for one in curves.values()):
         parts.append("Curves that end below 100 %, or begin above 0, have trials that timed out.")
     parts.append(_published(placed))
     if idle := sum(not_run.values()):
@@ -120,14 +120,14 @@ def of_spans(found: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]], most: in
 
 def spans(
     placed: PlacedFigure,
-    found: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]],
+    drawn: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]],
     form: NumberFormat,
 ) -> str:
     """Tell when the items of each panel and series start and end."""
     stated = placed.stated
     names = [*stated.panels, *stated.series]
     texts = []
-    for (panel, series), own in found.items():
+    for (panel, series), own in drawn.items():
         where = treatment(dict(zip(names, (*panel, *series), strict=True)), names)
         first, last = (form.number(one.start) for one in (own[0], own[-1]))
         end = form.number(max(one.end for one in own))
@@ -159,13 +159,13 @@ def _name(placed: PlacedFigure, one: FigureValue) -> str:
 
 def curves(
     placed: PlacedFigure,
-    found: Mapping[tuple[Levels, Levels], Distribution],
+    drawn: Mapping[tuple[Levels, Levels], Distribution],
     form: NumberFormat,
 ) -> str:
     """Tell the median of each distribution."""
     stated = placed.stated
     texts = []
-    for (panel, series), one in list(found.items())[:MAX_LISTED]:
+    for (panel, series), one in list(drawn.items())[:MAX_LISTED]:
         names = [*stated.panels, *stated.series]
         where = treatment(dict(zip(names, (*panel, *series), strict=True)), names)
         if one.values:

@@ -63,16 +63,16 @@ def of_figure(
     stated: StatedFigure, factors: Factors, treatments: Sequence[Mapping[str, str]]
 ) -> list[TableProblem]:
     """Return what is wrong with a figure; its cells are examined if its names are known."""
-    own = [*_keys(stated), *_metric(stated)]
+    mistakes = [*_keys(stated), *_metric(stated)]
     unknown = [*_unknown(stated, factors), *_repeated(stated)]
     published = list(_published_texts(stated))
-    if any(problem.at[0] in {"x", "y", "ratio_to", "over"} for problem in own) or unknown:
-        return [*own, *unknown, *published]
+    if any(problem.at[0] in {"x", "y", "ratio_to", "over"} for problem in mistakes) or unknown:
+        return [*mistakes, *unknown, *published]
     try:
         placed = place(stated, factors, treatments)
     except TableProblemsError as error:
-        return [*own, *published, *error.problems]
-    return [*own, *published, *_sizes(placed), *_axis(placed), *_published_places(placed)]
+        return [*mistakes, *published, *error.problems]
+    return [*mistakes, *published, *_sizes(placed), *_axis(placed), *_published_places(placed)]
 
 
 def _keys(stated: StatedFigure) -> Iterator[TableProblem]:
@@ -135,15 +135,17 @@ def _unknown(stated: StatedFigure, factors: Factors) -> Iterator[TableProblem]:
         yield TableProblem(("names", level), "is no level of any factor", "delete it")
 
 
-def _unknown_levels(at: KeyPath, selection: Selection, factors: Factors) -> Iterator[TableProblem]:
+def _unknown_levels(
+    path: KeyPath, selection: Selection, factors: Factors
+) -> Iterator[TableProblem]:
     for name, levels in selection.items():
         if name not in factors:
-            yield TableProblem((*at, name), _unknown_factor(name, factors))
+            yield TableProblem((*path, name), _unknown_factor(name, factors))
             continue
         for level in levels:
             if level not in factors[name]:
                 reason = f"{level!r} is not a level of {name}; known: {first_names(factors[name])}"
-                yield TableProblem((*at, name), reason)
+                yield TableProblem((*path, name), reason)
 
 
 def _unknown_factor(name: str, factors: Factors) -> str:

@@ -241,15 +241,15 @@ def name_vertical_axes(figure: VisibleFigure, text: str) -> None:
     figure.supylabel("\n".join(wrap(text, max(letters, 12))), fontsize=9)
 
 
-def value_words(placed: PlacedFigure, one: FigureValue, form: NumberFormat) -> str:
+def value_words(placed: PlacedFigure, figure_value: FigureValue, form: NumberFormat) -> str:
     """Write a value with its treatment and its bar, for readers who point at it."""
     stated = placed.stated
     names = dict.fromkeys(name for name in (*stated.panels, stated.x, *stated.series) if name)
-    where = treatment(one.cell.treatment, names)
+    where = treatment(figure_value.cell.treatment, names)
     bar = ""
-    if one.low is not None and one.high is not None:
-        bar = f" [{form.number(one.low)}, {form.number(one.high)}]"
-    return f"{where}: {form.bounded(one.value)}{bar}, n = {one.n}"
+    if figure_value.low is not None and figure_value.high is not None:
+        bar = f" [{form.number(figure_value.low)}, {form.number(figure_value.high)}]"
+    return f"{where}: {form.bounded(figure_value.value)}{bar}, n = {figure_value.n}"
 
 
 def value_axis(axis: Axis, ends: tuple[float, float], *, log: bool) -> None:

@@ -157,20 +157,22 @@ def _of_ratio(stated: StatedFigure, cell: FigureCell, ratio: Ratio) -> FigureVal
 
 
 def _of_estimate(
-    stated: StatedFigure, cell: FigureCell, sample: Sample, found: Estimate
+    stated: StatedFigure, cell: FigureCell, sample: Sample, estimate: Estimate
 ) -> FigureValue:
     trials, late = tuple(sample.observed.values()), len(sample.censored)
     if stated.shown_statistic == "median":
-        known = _known(found.median, found.interval)
-        ends = _ends(found.interval)
-        return FigureValue(cell, found.median, *ends, found.n, 0, trials, known=known)
-    if found.mean is None:
+        known = _known(estimate.median, estimate.interval)
+        ends = _ends(estimate.interval)
+        return FigureValue(cell, estimate.median, *ends, estimate.n, 0, trials, known=known)
+    if estimate.mean is None:
         bound = Bounded(max(sample.censored.values()), sample.side)
-        return FigureValue(cell, bound, None, None, found.n, late)
-    spread = found.deviation
-    low, high = (None, None) if spread is None else (found.mean - spread, found.mean + spread)
-    known = tuple(one for one in (found.mean, low, high) if one is not None)
-    return FigureValue(cell, Bounded(found.mean), low, high, found.n, late, trials, known=known)
+        return FigureValue(cell, bound, None, None, estimate.n, late)
+    spread = estimate.deviation
+    low, high = (None, None) if spread is None else (estimate.mean - spread, estimate.mean + spread)
+    known = tuple(one for one in (estimate.mean, low, high) if one is not None)
+    return FigureValue(
+        cell, Bounded(estimate.mean), low, high, estimate.n, late, trials, known=known
+    )
 
 
 def _ends(interval: Interval | None) -> tuple[float | None, float | None]:

@@ -127,16 +127,16 @@ def _line(
     ys = [scale.shown(one.value.value) for one in ordered]
     (line,) = axes.plot(xs, ys, **_look(placed, ordered[0].cell.series))  # type: ignore[arg-type]
     name_marks(line, (figure_panels.value_words(placed, one, scale.form) for one in ordered))
-    for x, y, one in zip(xs, ys, ordered, strict=True):
-        if one.low is not None and one.high is not None:
-            ends = [scale.shown(one.low), scale.shown(one.high)]
+    for x, y, figure_value in zip(xs, ys, ordered, strict=True):
+        if figure_value.low is not None and figure_value.high is not None:
+            ends = [scale.shown(figure_value.low), scale.shown(figure_value.high)]
             axes.plot([x, x], ends, color=colour, linewidth=1.2, alpha=0.7)
         if placed.stated.points:
-            dots = [scale.shown(value) for value in one.trials]
+            dots = [scale.shown(value) for value in figure_value.trials]
             style = {"markersize": 3.5, "alpha": 0.45, "markeredgewidth": 0}
             axes.plot([x] * len(dots), dots, "o", color=colour, **style)  # type: ignore[arg-type]
-        if one.value.beyond or one.timed_out:
-            sign = "v" if one.value.beyond == "<" else "^"
+        if figure_value.value.beyond or figure_value.timed_out:
+            sign = "v" if figure_value.value.beyond == "<" else "^"
             (mark,) = axes.plot([x], [min(y, scale.ends[1])], sign, color=INK, markersize=8)
             mark.set(fillstyle="none", clip_on=False)
 

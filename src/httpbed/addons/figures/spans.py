@@ -38,18 +38,18 @@ BAR_IN, GAP_IN = 0.1, 0.06
 Spans = Mapping[tuple[Levels, Levels], Sequence[ItemSpan]]
 
 
-def draw(placed: PlacedFigure, found: Spans) -> tuple[VisibleFigure, NumberFormat]:
+def draw(placed: PlacedFigure, item_spans: Spans) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the spans; also return the format of their times."""
-    names = rows(found)
-    ends = [one.end for own in found.values() for one in own]
+    names = rows(item_spans)
+    ends = [one.end for own in item_spans.values() for one in own]
     form = number_format(placed.stated.metric, ends)
     signs = {levels: _sign(placed, levels) for levels in placed.series}
-    empty = [one for one in placed.panels if all(at != one for at, _ in found)]
+    empty = [one for one in placed.panels if all(at != one for at, _ in item_spans)]
     shown = figure_panels.panel_grid(
         placed,
         0.2 + len(names) * (GAP_IN + BAR_IN * len(placed.series)),
         heading=figure_panels.heading(
-            placed, (one.trials for own in found.values() for one in own)
+            placed, (one.trials for own in item_spans.values() for one in own)
         ),
         legend=figure_panels.legend_of(placed, signs, has_hatches=bool(empty)),
         most_columns=2,
@@ -58,7 +58,7 @@ def draw(placed: PlacedFigure, found: Spans) -> tuple[VisibleFigure, NumberForma
         if panel in empty:
             figure_panels.hatch_all(axes)
         for series in placed.series:
-            _bars(axes, placed, series, found.get((panel, series), ()), (names, form))
+            _bars(axes, placed, series, item_spans.get((panel, series), ()), (names, form))
         _axes(axes, names, 1.03 * max(ends) / form.factor)
     shown.figure.supxlabel(f"time from the start ({form.unit})", fontsize=9)
     return shown.figure, form

@@ -204,22 +204,22 @@ class _Reader:
             return self._by_emulator(one)
         return self._by_kernel(one, _deleted() if one.what == "detach" else _preferred)
 
-    def _by_kernel(self, one: CompletedStep, is_meant: Callable[[str], bool]) -> tuple[int, str]:
+    def _by_kernel(self, step: CompletedStep, is_meant: Callable[[str], bool]) -> tuple[int, str]:
         """Return the time and source of the kernel's first message on a step."""
-        first = bisect_left(self.messages, one.began_ns - EARLY_NS, key=_when)
-        last = bisect_right(self.messages, one.ended_ns + EARLY_NS, key=_when)
+        first = bisect_left(self.messages, step.began_ns - EARLY_NS, key=_when)
+        last = bisect_right(self.messages, step.ended_ns + EARLY_NS, key=_when)
         meant = (message.at_ns for message in self.messages[first:last] if is_meant(message.text))
         at_ns = next(meant, None)
         if at_ns is None:
-            return one.ended_ns, COMMANDS_END
-        return min(at_ns, one.ended_ns), "the kernel"
+            return step.ended_ns, COMMANDS_END
+        return min(at_ns, step.ended_ns), "the kernel"
 
-    def _by_emulator(self, one: CompletedStep) -> tuple[int, str]:
-        index = bisect_left(self._commanded, one.began_ns - EARLY_NS, key=_when_made)
+    def _by_emulator(self, step: CompletedStep) -> tuple[int, str]:
+        index = bisect_left(self._commanded, step.began_ns - EARLY_NS, key=_when_made)
         for change in self._commanded[index:]:
-            if change["link"] == one.link and change["change"] == BY_EMULATOR[one.what]:
+            if change["link"] == step.link and change["change"] == BY_EMULATOR[step.what]:
                 return change["at_ns"], "the emulator"
-        return one.ended_ns, COMMANDS_END
+        return step.ended_ns, COMMANDS_END
 
     @cached_property
     def _commanded(self) -> list[Mapping[str, Any]]:

@@ -80,30 +80,30 @@ def _same(
     return None
 
 
-def _goes_on(one: Connection, handovers: ObservedHandovers) -> bool:
+def _goes_on(connection: Connection, handovers: ObservedHandovers) -> bool:
     """Whether a connection began with a short header, which may be greased (RFC 9287).
 
     A first datagram of an unknown kind counts as one if the client's handshakes are of known kinds
     and none of them is on this path.
     """
-    if one.get("opening") != "other":
-        return one.get("opening") == "short"
+    if connection.get("opening") != "other":
+        return connection.get("opening") == "short"
     near = handovers.chain.hops[0].near(handovers.evidence.connections)
-    return one["handshake_ns"] is None and any(o.get("opening") in _HANDSHAKES for o in near)
+    return connection["handshake_ns"] is None and any(o.get("opening") in _HANDSHAKES for o in near)
 
 
-def _carries(one: Connection, handovers: ObservedHandovers, window: HandoverWindow) -> bool:
+def _carries(connection: Connection, handovers: ObservedHandovers, window: HandoverWindow) -> bool:
     """Whether a connection received data at its new address, not only path validation.
 
     The rest of a body may be shorter; then the client must have ended well.
     """
-    if one["server_first_ns"] is None or _is_lone_and_small(one):
+    if connection["server_first_ns"] is None or _is_lone_and_small(connection):
         return False
     if handovers.handover.kind == "NAT rebinding":
-        came, elsewhere = int(one["server_payload_bytes"]), 0
+        came, elsewhere = int(connection["server_payload_bytes"]), 0
     else:
         entered, until_ns = window.change.entered, window.until_ns
-        since_ns = one["server_first_ns"] - handovers.evidence.link["started_ns"]
+        since_ns = connection["server_first_ns"] - handovers.evidence.link["started_ns"]
         others = set(handovers.observed.deliveries) - {entered}
         came = handovers.delivered_bytes(entered, window.change.at_ns, until_ns)
         elsewhere = sum(handovers.delivered_bytes(link, since_ns, until_ns) for link in others)
@@ -132,25 +132,25 @@ def _answered(
     there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
 ) -> HandoverVerdict | None:
     """Return the verdict for a path with a response and no data."""
-    one = next((one for one in there if one["server_first_ns"] is not None), None)
-    if one is None:
+    answered = next((one for one in there if one["server_first_ns"] is not None), None)
+    if answered is None:
         return None
-    link, is_tcp = handovers.beyond(window), one["protocol"] == "tcp"
+    link, is_tcp = handovers.beyond(window), answered["protocol"] == "tcp"
     if is_tcp and handovers.handover.kind == "NAT rebinding":
         return None
     if is_tcp:
-        how = "was refused" if one["server_reset"] else "had no handshake to its end"
+        how = "was refused" if answered["server_reset"] else "had no handshake to its end"
         return "answered only", f"answered only: a new connection over {link} {how}"
-    if one.get("opening") == "other":
+    if answered.get("opening") == "other":
         return "not known", f"not known: what came over {link} looks like no known header"
-    if _is_lone_and_small(one):
-        size = one["server_first_sizes"][0]
-        how = "" if one.get("opening") in _HANDSHAKES else ": perhaps a stateless reset"
+    if _is_lone_and_small(answered):
+        size = answered["server_first_sizes"][0]
+        how = "" if answered.get("opening") in _HANDSHAKES else ": perhaps a stateless reset"
         return "answered only", f"answered once over {link}, by a datagram of {size} bytes{how}"
-    sizes = f"first datagrams of {_first_sizes(one, 'server')} bytes"
+    sizes = f"first datagrams of {_first_sizes(answered, 'server')} bytes"
     return "answered only", (
-        f"answered only: {one['server_payload_bytes']} bytes came back over {link}, {sizes}, and no"
-        " data went on there"
+        f"answered only: {answered['server_payload_bytes']} bytes came back over {link}, {sizes},"
+        " and no data went on there"
     )
 
 

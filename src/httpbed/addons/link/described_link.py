@@ -140,15 +140,15 @@ def _whole(given: Mapping[str, dict[Place, OptionValue]], way: str) -> dict[Plac
 
     A file is all of its part: it is not combined with other options.
     """
-    own = given[way]
-    parts = {path[0] for path in own if path != _TRACE}
-    files = {path[0] for path in own if path[-1] in READERS}
+    of_way = given[way]
+    parts = {path[0] for path in of_way if path != _TRACE}
+    files = {path[0] for path in of_way if path[-1] in READERS}
     added = {
         path: option
         for path, option in given[BOTH].items()
         if path[0] in parts - files and path[-1] not in READERS
     }
-    return added | own
+    return added | of_way
 
 
 def _tables(given: Mapping[Place, OptionValue]) -> dict[str, Any]:

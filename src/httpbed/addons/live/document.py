@@ -32,8 +32,8 @@ def document(status: Status, *, running: bool) -> dict[str, Any]:
 
     ``running``: whether a run works on the campaign now.
     """
-    found = [one.estimate for one in status.treatments if one.estimate]
-    scale = number_format(status.metric, (one.median.value for one in found))
+    estimates = [one.estimate for one in status.treatments if one.estimate]
+    scale = number_format(status.metric, (one.median.value for one in estimates))
     most = "at most " if status.planned_at_most else ""
     return {
         "schema": 1,
@@ -55,7 +55,7 @@ def document(status: Status, *, running: bool) -> dict[str, Any]:
             "name": status.metric,
             "title": title(status.metric),
             "unit": METRICS[status.metric].unit,
-            "coverage": coverage(one.interval for one in found),
+            "coverage": coverage(one.interval for one in estimates),
         },
         "treatments": [_treatment(one, scale) for one in status.treatments],
         "events": [_ended(one) for one in status.events],
@@ -79,12 +79,12 @@ def _counts(status: Status) -> str:
     return "; ".join([", ".join(ended) or "none yet", *attempts])
 
 
-def _reason(one: Reason) -> dict[str, Any]:
+def _reason(reason: Reason) -> dict[str, Any]:
     return {
-        "count": one.count,
-        "outcome": one.outcome,
-        "programs": ", ".join(one.programs),
-        "reason": one.latest,
+        "count": reason.count,
+        "outcome": reason.outcome,
+        "programs": ", ".join(reason.programs),
+        "reason": reason.latest,
     }
 
 
@@ -92,17 +92,17 @@ def _ended(one: Ended) -> dict[str, Any]:
     return {**asdict(one), "treatment": treatment(one.levels, one.levels)}
 
 
-def _treatment(one: Treatment, scale: NumberFormat) -> dict[str, Any]:
-    sample, found = one.sample, one.estimate
+def _treatment(seen: Treatment, scale: NumberFormat) -> dict[str, Any]:
+    sample, estimate = seen.sample, seen.estimate
     return {
         "levels": dict(sample.levels),
         "treatment": treatment(sample.levels, sample.levels),
         "n": sample.n,
         "completed": sample.tally.completed,
         "planned": sample.tally.planned,
-        "estimate": None if found is None else _numbers(found),
-        "median": DASH if found is None else scale.bounded(found.median),
-        "interval": "" if found is None else bracketed(scale, found.interval),
+        "estimate": None if estimate is None else _numbers(estimate),
+        "median": DASH if estimate is None else scale.bounded(estimate.median),
+        "interval": "" if estimate is None else bracketed(scale, estimate.interval),
     }
 
 

@@ -69,28 +69,28 @@ def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Document
     """Read every campaign; raise ConfigError with the mistakes of all."""
     from httpbed.addons.live import watch
 
-    found = list[Document]()
+    documents = list[Document]()
     for directory in dict.fromkeys(directories):
         try:
-            found.append(watch.once(directory))
+            documents.append(watch.once(directory))
         except ConfigError as error:
             mistakes += error.mistakes
     if mistakes:
         raise ConfigError(mistakes)
-    return found
+    return documents
 
 
 def _show(documents: Sequence[Document], *, as_json: bool) -> None:
     if as_json:
-        for one in documents:
-            echo(json.dumps(one))
+        for document in documents:
+            echo(json.dumps(document))
         return
     from httpbed.report.terminal import console
 
-    for number, one in enumerate(documents):
+    for number, document in enumerate(documents):
         if number:
             echo()
-        _print(one, console())
+        _print(document, console())
 
 
 def _print(document: Document, out: Console) -> None:

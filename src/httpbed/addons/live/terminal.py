@@ -67,16 +67,16 @@ def _endings(document: Document) -> Iterator[tuple[str, str]]:
 
 
 def _reasons(document: Document, most: int) -> Iterator[tuple[str, str]]:
-    for key, found in (
+    for key, reasons in (
         ("failures", document["failures"]),
         ("invalid", document["invalid_attempts"]),
     ):
-        for one in found[:most]:
+        for one in reasons[:most]:
             whose = f"{one['programs']}: " if one["programs"] else ""
             kind = f"{one['outcome']}: " if one["outcome"] not in {"failed", "invalid"} else ""
             yield key, f"{one['count']}x {kind}{whose}{one['reason']}"
-        if rest := sum(one["count"] for one in found[most:]):
-            yield key, f"{rest}x for {len(found) - most} further reasons"
+        if rest := sum(one["count"] for one in reasons[most:]):
+            yield key, f"{rest}x for {len(reasons) - most} further reasons"
 
 
 def _facts(
@@ -97,20 +97,20 @@ def _facts(
 
 def treatments(document: Document, most: int | None = None) -> RenderableType:
     """Lay out the estimates of the treatments, or of the first ones."""
-    found = document["treatments"]
+    rows = document["treatments"]
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for name in found[0]["levels"] if found else ():
+    for name in rows[0]["levels"] if rows else ():
         table.add_column(Text(visible(" ".join(name.split("_")))), overflow="fold")
     metric = document["metric"]
     covered = f" [{metric['coverage']}]" if metric["coverage"] else ""
     table.add_column("n", justify="right")
     table.add_column(Text(f"{metric['title']}{covered}"), overflow="fold")
     table.add_column("done", justify="right")
-    for one in found[:most]:
+    for one in rows[:most]:
         value = Text.assemble((one["median"], "bold"), f" {one['interval']}".rstrip())
         done = f"{one['completed']}/{one['planned']}"
         table.add_row(*map(_name, one["levels"].values()), str(one["n"]), value, done)
-    rest = len(found[most:]) if most is not None else 0
+    rest = len(rows[most:]) if most is not None else 0
     return Group(table, Text(f"and {rest} more treatments", "dim")) if rest else table
 
 

@@ -466,10 +466,10 @@ def _order(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
     # Of a repeated response, the first one led to the requests that followed.
     times = {one.answer: one for one in reversed(replayed) if one.answer is not None}
     early, led = [], 0
-    for one in replayed:
+    for entry in replayed:
         answer = (
-            site.resources[one.answer].answer
-            if one.answer is not None and one.answer >= 0
+            site.resources[entry.answer].answer
+            if entry.answer is not None and entry.answer >= 0
             else None
         )
         cause = times.get(answer.after) if answer and answer.after is not None else None
@@ -477,8 +477,8 @@ def _order(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
             continue
         led += 1
         # Only the time of the response's head is known exactly; its end comes later.
-        if (one.requested_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
-            early.append(one.path)
+        if (entry.requested_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
+            early.append(entry.path)
     figure = f"{led - len(early)} of {led} after what led to them"
     figure += f"; too early: {', '.join(early[:3])}" if early else ""
     return RECORDED_ORDER.result(

@@ -149,20 +149,20 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
     if results.artifacts.altered(row, LINK_RESULT):
         return None
     try:
-        found = read_timelines(attempts.artifact_text(folder / LINK_RESULT))
+        timelines = read_timelines(attempts.artifact_text(folder / LINK_RESULT))
     except ValueError:
         return None
     levels = {name: row[name] for name in results.experiment.factors}
     points = response_path.vantage_points(scenario(results, levels))
     receiver, narrow = (
-        [one for place in places if found and (one := found.direction(*place))]
+        [one for place in places if timelines and (one := timelines.direction(*place))]
         for places in (points.receiver, points.narrow)
     )
-    if found is None or not (receiver and narrow):
+    if timelines is None or not (receiver and narrow):
         return None
     if not any(one.sent_bytes for one in (*receiver, *narrow)):  # nothing crossed a link
         return None
-    origin_s = found.origin_ns / 1e9
+    origin_s = timelines.origin_ns / 1e9
     queue = _means([(one, one.queue_us, one.delivered_bytes) for one in narrow], origin_s)
     rtt = _means([(one, one.rtt_us, one.answered_bytes) for one in narrow], origin_s)
     return TimeSeries(

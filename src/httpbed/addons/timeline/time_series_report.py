@@ -116,21 +116,21 @@ class _Drawn:
         others = self.findings.others
         most = MAX_LINES // len(group) if self.every_trial else 1
         every = {treatment(row.levels, others): [*self._trials(row, most)] for row in group}
-        found = {name: trials for name, trials in every.items() if trials}
-        if not found:
+        shown = {name: trials for name, trials in every.items() if trials}
+        if not shown:
             return None
         at = network.condition(self.results.document, condition.levels)
         where = f", at {at}" if at else ""
         signs = _signs(self.findings)
         with mpl.rc_context(STYLE):
-            figure = _figure({name: (trials, signs[name]) for name, trials in found.items()})
+            figure = _figure({name: (trials, signs[name]) for name, trials in shown.items()})
             if len(signs) > 1:
-                legend(figure, {name: signs[name] for name in found}, columns=2)
+                legend(figure, {name: signs[name] for name in shown}, columns=2)
         return Plot(
             name=f"over-time-{number}",
-            caption=f"{self._chosen(found, most)}{where}.",
+            caption=f"{self._chosen(shown, most)}{where}.",
             alternative=f"Throughput, round-trip time, bytes in flight and queue over time{where}. "
-            + " ".join(f"{name}: {course(trials[0])}." for name, trials in found.items()),
+            + " ".join(f"{name}: {course(trials[0])}." for name, trials in shown.items()),
             figure=figure,
         )
 

@@ -158,19 +158,19 @@ def _socket_drops(host: str, evidence: AttemptEvidence, *, is_real: bool) -> Che
     buffer that it chose too small: that is data, as in virtual time, where computing
     takes no time. A program cannot break the check on a machine that nothing else occupies.
     """
-    found = evidence.datagrams.get(host)
-    if found is None:
+    counted = evidence.datagrams.get(host)
+    if counted is None:
         return SOCKET_DROPS.result(passed=None, figure="not counted", where=host)
-    figure = f"{found.dropped} of {found.received + found.dropped} datagrams"
+    figure = f"{counted.dropped} of {counted.received + counted.dropped} datagrams"
     passed, limit = True, ""
-    if found.dropped and is_real:
+    if counted.dropped and is_real:
         share, _ = _pressed(evidence)
         by_task = evidence.pressure["source"] == machine_load.BY_TASK
         most = PRESSURE_ALONE if by_task else PRESSURE_OF_MACHINE_ALONE
         passed, limit = share <= most, f"0 with a CPU pressure above {most:.0%}"
         figure += f", CPU pressure {share:.0%}"
     return SOCKET_DROPS.result(
-        passed=passed, figure=figure, limit=limit, where=host, measured=found.dropped
+        passed=passed, figure=figure, limit=limit, where=host, measured=counted.dropped
     )
 
 

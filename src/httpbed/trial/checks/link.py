@@ -57,16 +57,16 @@ def _over(link: Table, links: Sequence[Table]) -> str:
 
 
 def _of_link(
-    link: Table, directions: Sequence[Table], made: Sequence[Table], lasted_s: float, where: str
+    link: Table, directions: Sequence[Table], changes: Sequence[Table], lasted_s: float, where: str
 ) -> Iterator[Check]:
     """Check one link by the results of its directions and the changes that were made."""
     for side, result in enumerate(directions):
-        yield from _of_direction(link["directions"][side], _loss_changes(made, side), result)
-    if link["schedule"] or any(change["by"] == "schedule" for change in made):
-        yield _schedule(link["schedule"], made, lasted_s, where)
-    by_events = any(change["by"] == "trigger" for change in made)
+        yield from _of_direction(link["directions"][side], _loss_changes(changes, side), result)
+    if link["schedule"] or any(change["by"] == "schedule" for change in changes):
+        yield _schedule(link["schedule"], changes, lasted_s, where)
+    by_events = any(change["by"] == "trigger" for change in changes)
     if by_events or any(trigger["change"] for trigger in link["triggers"]):
-        yield _events(link["triggers"], made, where)
+        yield _events(link["triggers"], changes, where)
 
 
 def _of_direction(
@@ -101,14 +101,14 @@ def _made(result: Table, link: Table) -> list[Table]:
     return [change for change in result["changes"] if change["link"] == link["name"]]
 
 
-def _loss_changes(made: Iterable[Table], side: int) -> list[tuple[int, float]]:
+def _loss_changes(changes: Iterable[Table], side: int) -> list[tuple[int, float]]:
     """Return the probabilities that loss was set to, each with the first packet it applied to.
 
     A change before a direction's first packet applies from packet 0 on.
     """
     return [
         (change.get("next_number") or 0, change["change"]["loss"])
-        for change in made
+        for change in changes
         if "loss" in change["change"] and change["direction"] == side
     ]
 

@@ -86,14 +86,14 @@ class RequestCollector:
         Args:
             zero: Start of the navigation on the browser's clock, in seconds.
         """
-        made = {
+        built = {
             (key, number): _RequestBuilder(hop, zero, request_extra, response_extra).request(
                 f"{key}-{number}" if number else key, onward
             )
             for key, chain in self._chains.items()
             for number, hop, request_extra, response_extra, onward in _with_extras(chain)
         }
-        return tuple(made[place] for place in self._order if place[0] not in self._forbidden)
+        return tuple(built[place] for place in self._order if place[0] not in self._forbidden)
 
     def _chain(self, key: str) -> _Chain:
         """Return the chain of an ID, even if its request is not reported yet."""

@@ -92,30 +92,30 @@ def _has_value(row: TreatmentMetrics, name: str) -> bool:
     return name in row and row[name].estimate is not None
 
 
-def _column(name: str, own: Sequence[TreatmentMetrics]) -> Column:
+def _column(name: str, metrics: Sequence[TreatmentMetrics]) -> Column:
     metric = METRICS[name]
-    known = (row[name].estimate for row in own)
+    known = (row[name].estimate for row in metrics)
     scale = number_format(name, (one.median.value for one in known if one))
     return Column(
         metric.page_column,
-        tuple(_cell(name, row[name], scale) for row in own),
+        tuple(_cell(name, row[name], scale) for row in metrics),
         right=True,
         about=f"{sentence_case(metric.title)}: {metric.meaning}",
     )
 
 
-def _cell(name: str, found: PageMetric, scale: NumberFormat) -> Cell:
-    if found.estimate is None:
+def _cell(name: str, metric: PageMetric, scale: NumberFormat) -> Cell:
+    if metric.estimate is None:
         return Cell(DASH)
-    median = scale.bounded(found.estimate.median)
-    interval = bracketed(scale, _wide(found.estimate.interval))
-    if found.ratio is None:
+    median = scale.bounded(metric.estimate.median)
+    interval = bracketed(scale, _wide(metric.estimate.interval))
+    if metric.ratio is None:
         return Cell(median, interval)
     ratio = Cell(
-        ratio_text(found.ratio.value),
-        ratio_brackets(_wide(found.ratio.interval)),
-        tone(name, found.ratio),
-        SHAPES[found.ratio.judgement],
+        ratio_text(metric.ratio.value),
+        ratio_brackets(_wide(metric.ratio.interval)),
+        tone(name, metric.ratio),
+        SHAPES[metric.ratio.judgement],
     )
     return Cell(median, interval, below=ratio)
 

@@ -34,18 +34,18 @@ def plots(trial: PageTrial) -> list[Plot]:
     if not load.requests:
         return []
     with mpl.rc_context(STYLE):
-        made = [waterfall_of(load, f"{name}-waterfall", f"trial {trial.name}")]
+        drawn = [waterfall_of(load, f"{name}-waterfall", f"trial {trial.name}")]
         if load.frames:
             text = treatment(trial.levels, trial.levels)
             texts = f"Filmstrip of trial {trial.name}."
             where = f"trial {trial.name}{thumbnails.end(load)}"
             strip = filmstrip.draw({text: (load, where)})
-            made.append(PhotoPlot(f"{name}-filmstrip", texts, texts, strip))
+            drawn.append(PhotoPlot(f"{name}-filmstrip", texts, texts, strip))
         if steps := loads.progress(load):
             texts = f"Visual progress of trial {trial.name}."
             curve = progress.draw({treatment(trial.levels, trial.levels): [steps]})
-            made.append(Plot(f"{name}-progress", texts, texts, curve))
-    return made
+            drawn.append(Plot(f"{name}-progress", texts, texts, curve))
+    return drawn
 
 
 def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
@@ -94,17 +94,19 @@ def values(trial: PageTrial) -> dict[str, Any]:
     }
 
 
-def _request(one: PageRequest) -> dict[str, Any]:
+def _request(request: PageRequest) -> dict[str, Any]:
     return {
-        "url": one.url,
-        "http_version": one.http_version,
-        "status": one.status,
-        "failed": one.failed,
-        "kind": one.kind,
-        "connection": one.connection,
-        "from_cache": one.from_cache,
-        "wire_bytes": one.wire_bytes,
-        "phases": [[p.kind, round(p.begin_s, 6), round(p.end_s, 6)] for p in waterfall.bars(one)],
+        "url": request.url,
+        "http_version": request.http_version,
+        "status": request.status,
+        "failed": request.failed,
+        "kind": request.kind,
+        "connection": request.connection,
+        "from_cache": request.from_cache,
+        "wire_bytes": request.wire_bytes,
+        "phases": [
+            [p.kind, round(p.begin_s, 6), round(p.end_s, 6)] for p in waterfall.bars(request)
+        ],
     }
 
 

@@ -55,22 +55,22 @@ def spans(load: BrowserLoad) -> list[Span]:
 
 def draw(loads: Mapping[str, BrowserLoad]) -> VisibleFigure:
     """Draw the resources of typical loads."""
-    found = {name: spans(load) for name, load in loads.items()}
+    by_load = {name: spans(load) for name, load in loads.items()}
     figure = VisibleFigure(figsize=(WIDE_IN, SPANS_IN + TIMES_IN), layout="constrained")
     parts: Any = figure.subfigures(2, 1, height_ratios=(SPANS_IN + 0.2, TIMES_IN))
     above, below = parts
-    _spans(above.subplots(1, len(found), sharex=True, sharey=True, squeeze=False)[0], found)
+    _spans(above.subplots(1, len(by_load), sharex=True, sharey=True, squeeze=False)[0], by_load)
     with_queue, without = below.subplots(1, 2, sharex=True, sharey=True)
-    _times(with_queue, found, "queueing included", queued=True)
-    _times(without, found, "queueing excluded", queued=False)
+    _times(with_queue, by_load, "queueing included", queued=True)
+    _times(without, by_load, "queueing excluded", queued=False)
     with_queue.set_ylabel("resource time (s)")
-    _legend(below, list(found))
+    _legend(below, list(by_load))
     return figure
 
 
-def _spans(grid: Sequence[Axes], found: Mapping[str, Sequence[Span]]) -> None:
-    hues = colours(found)
-    for axes, (name, many) in zip(grid, found.items(), strict=True):
+def _spans(grid: Sequence[Axes], by_load: Mapping[str, Sequence[Span]]) -> None:
+    hues = colours(by_load)
+    for axes, (name, many) in zip(grid, by_load.items(), strict=True):
         rows = range(1, len(many) + 1)
         wide = max(0.5, min(2.6, 90 / max(1, len(many))))
         axes.hlines(
@@ -81,7 +81,7 @@ def _spans(grid: Sequence[Axes], found: Mapping[str, Sequence[Span]]) -> None:
         axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
         axes.set_xlabel("begin and end (s)")
         _plain(axes)
-    most = max((len(many) for many in found.values()), default=1)
+    most = max((len(many) for many in by_load.values()), default=1)
     grid[0].set_ylim(most + 1, 0)
     grid[0].set_xlim(left=0)
     grid[0].set_ylabel("resource, as asked for")

@@ -133,13 +133,13 @@ def _scene(
     findings: Findings,
     results: Results,
     rows: Sequence[tuple[Condition, Row]],
-    found: Mapping[TreatmentKey, list[dict[str, Any]]],
+    loads: Mapping[TreatmentKey, list[dict[str, Any]]],
     by: tuple[str, Values],
 ) -> Scene:
     shown = [
         made
         for _, row in rows[:MAX_TREATMENTS]
-        if (made := _treatment(findings, results, row, found, by)) is not None
+        if (made := _treatment(findings, results, row, loads, by)) is not None
     ]
     rest = len(rows) - MAX_TREATMENTS
     more = f"{rest} further treatments are not shown." if rest > 0 else ""
@@ -162,8 +162,8 @@ def _treatment(
 ) -> SceneTreatment | None:
     measure, values = by
     key = treatment_key(row.levels, results.experiment.factors)
-    own = found.get(key, [])
-    done = [one for one in own if one["outcome"] == "completed"] or own
+    loads = found.get(key, [])
+    done = [one for one in loads if one["outcome"] == "completed"] or loads
     trials = tuple(_read(results, attempts.typical(done, values)))
     if not trials:
         return None
@@ -173,7 +173,7 @@ def _treatment(
     return SceneTreatment(
         name=treatment(row.levels, names or findings.others),
         trials=trials,
-        of=len(own),
+        of=len(loads),
         text=_caption(measure, values, trials[0]),
     )
 

@@ -236,14 +236,14 @@ def bars(request: PageRequest) -> list[Bar]:
 
     ``connect`` includes DNS and TLS; ``queue`` is the wait in the page or for a connection.
     """
-    found: list[Bar] = []
+    drawn: list[Bar] = []
     for one in whole(request):
         kind, begin_s = _KINDS[one.kind], one.begin_s
-        if found and found[-1].kind == kind:
-            begin_s = found.pop().begin_s
+        if drawn and drawn[-1].kind == kind:
+            begin_s = drawn.pop().begin_s
         if one.end_s > begin_s:
-            found.append(Bar(kind, begin_s, one.end_s))
-    return found
+            drawn.append(Bar(kind, begin_s, one.end_s))
+    return drawn
 
 
 def short_names(requests: Sequence[PageRequest]) -> list[str]:

@@ -146,14 +146,14 @@ def _key(page: KnownPage, version: str, seed: int | None) -> str:
     return hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _move(made: Path, final: Path, aside: Path) -> None:
+def _move(built: Path, final: Path, aside: Path) -> None:
     """Move a site into the cache, unless another process has put the same one there."""
     try:
-        made.rename(final)
+        built.rename(final)
     except OSError:
         if _undamaged(final) is None:
             final.rename(aside)
-            made.rename(final)
+            built.rename(final)
 
 
 def _undamaged(folder: Path) -> Site | None:

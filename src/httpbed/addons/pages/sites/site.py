@@ -259,11 +259,11 @@ def _digest(path: Path) -> str:
 
 def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
     root = (folder / FILES).resolve()
-    for index, one in enumerate(site.resources):
+    for index, resource in enumerate(site.resources):
         place = f"{folder / SITE_FILE}: resources[{index}]"
-        if one.origin >= len(site.origins):
-            yield Mistake(place, f"has origin {one.origin}, which has no name")
-        if reason := _wrong_file(one, root):
+        if resource.origin >= len(site.origins):
+            yield Mistake(place, f"has origin {resource.origin}, which has no name")
+        if reason := _wrong_file(resource, root):
             yield Mistake(f"{place}.file", reason)
     if all(one.path != site.entry or one.origin for one in site.resources):
         yield Mistake(f"{folder / SITE_FILE}: entry", f"{site.entry!r} is not among its resources")
@@ -271,17 +271,17 @@ def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
         yield Mistake(str(folder), f"has more than {MAX_BYTES} bytes")
 
 
-def _wrong_file(one: Resource, root: Path) -> str:
-    parts = PurePosixPath(one.file).parts
-    if not parts or parts[0] != str(one.origin) or ".." in parts or "\0" in one.file:
-        return f"{one.file!r} is not in the folder of its origin"
+def _wrong_file(resource: Resource, root: Path) -> str:
+    parts = PurePosixPath(resource.file).parts
+    if not parts or parts[0] != str(resource.origin) or ".." in parts or "\0" in resource.file:
+        return f"{resource.file!r} is not in the folder of its origin"
     if RESERVED in parts[1:2]:
-        return f"{one.file!r} is in a folder that belongs to httpbed"
+        return f"{resource.file!r} is in a folder that belongs to httpbed"
     path = root.joinpath(*parts)
     if path.resolve() != path or not path.is_file():
-        return f"{one.file!r} is missing, a link, or not a file"
-    if path.stat().st_size != one.bytes:
-        return f"{one.file!r} does not have {one.bytes} bytes"
+        return f"{resource.file!r} is missing, a link, or not a file"
+    if path.stat().st_size != resource.bytes:
+        return f"{resource.file!r} does not have {resource.bytes} bytes"
     return ""
 
 
