@@ -1,0 +1,216 @@
+"""Measures the base and the head of a pull request, and says which is slower, where people look.
+
+The steps of action.yml call it. Its input comes in environment variables: those of action.yml's
+inputs, and those that GitHub documents for every job. Standard library only, besides httpbed.
+
+    python action/pull_request.py measure
+    python action/pull_request.py comment FILE
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+STANDARD = "standard"
+BUILD_TIMEOUT_S = 1800
+TIMEOUT_S = 30
+MAX_COMMENT = 60_000
+"""GitHub accepts 65,536 characters."""
+MAX_PAGES = 20
+"""Of 100 comments each."""
+MAX_LOG = 2_000
+SEEN = {"pass": "No treatment became slower", "inconclusive": "The blocks settle nothing"}
+
+
+class NotMeasuredError(Exception):
+    """There is no verdict; the message says why."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Run a step; return its exit code."""
+    if words == ["measure"]:
+        return measure(os.environ)
+    if len(words) == 2 and words[0] == "comment":
+        return comment(Path(words[1]).read_text(encoding="utf-8"), os.environ)
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+def measure(inputs: Mapping[str, str]) -> int:
+    """Build and measure both revisions; print annotations; return 1 if the head is slower."""
+    work = Path(tempfile.mkdtemp(prefix="httpbed-", dir=inputs.get("RUNNER_TEMP")))
+    reproduce: list[str] = []
+    try:
+        with worktree(inputs["BASE"], work / "base") as base:
+            builds = {"base": built("base", base, inputs), "head": built("head", Path(), inputs)}
+            campaigns, reproduce = measured(builds, work, inputs)
+            gate = ["httpbed", "gate", *campaigns, "--margin", inputs.get("THRESHOLD") or "3 %"]
+            code = subprocess.run([*gate, "--format", "github"], check=False).returncode
+            verdict = json.loads(printed([*gate, "--json"], accepted=(0, 1)))["verdict"]
+            text = printed([*gate, "--format", "markdown"], accepted=(0, 1))
+    except NotMeasuredError as reason:
+        print(f"::error title=httpbed::{escaped(str(reason))}")
+        code, verdict, text = 1, "not measured", fenced(str(reason))
+    file = work / "comment.md"
+    file.write_text(body(verdict, text, reproduce, inputs), encoding="utf-8")
+    with Path(inputs.get("GITHUB_OUTPUT", os.devnull)).open("a", encoding="utf-8") as outputs:
+        outputs.write(f"verdict={verdict}\ncomment={file}\n")
+    return code
+
+
+@contextmanager
+def worktree(revision: str, folder: Path) -> Iterator[Path]:
+    """Check out a revision beside the user's checkout."""
+    words = ["git", "worktree", "add", "--quiet", "--detach", str(folder), revision]
+    if subprocess.run(words, check=False).returncode:
+        raise NotMeasuredError(f"{revision} is not in the checkout: use fetch-depth: 0")
+    try:
+        yield folder
+    finally:
+        words = ["git", "worktree", "remove", "--force", str(folder)]
+        subprocess.run(words, check=False)
+
+
+def built(name: str, folder: Path, inputs: Mapping[str, str]) -> Path:
+    """Build a revision and return its executable."""
+    with tempfile.TemporaryFile() as log:
+        try:
+            words = ["sh", "-c", inputs["BUILD"]]
+            subprocess.run(
+                words,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                timeout=BUILD_TIMEOUT_S,
+                check=True,
+            )
+        except subprocess.SubprocessError:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - MAX_LOG))
+            last = log.read().decode(errors="replace")
+            raise NotMeasuredError(f"the build of the {name} failed:\n{last}") from None
+    executable = (folder / inputs["EXECUTABLE"]).absolute()
+    if not executable.is_file():
+        raise NotMeasuredError(f"the build of the {name} made no {inputs['EXECUTABLE']}")
+    return executable
+
+
+def measured(
+    builds: Mapping[str, Path], work: Path, inputs: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """Run both builds; return the campaigns to compare, and the command lines that do the same."""
+    name, scenario = inputs["PROGRAM"], inputs.get("SCENARIO") or STANDARD
+    recipes = ["--recipes", inputs["RECIPES"]] if inputs.get("RECIPES") else []
+    if scenario == STANDARD:
+        words = ["httpbed", "gate", "--scenarios", STANDARD, *recipes]
+        words += ["--program", f"{name}={builds['base']}", "--against", f"{name}={builds['head']}"]
+        printed([*words, "-o", str(work / "campaign"), "--json"], accepted=(0, 1))
+        return [str(work / "campaign")], [shlex.join(words)]
+    lines = list[str]()
+    for revision, build in builds.items():
+        words = ["httpbed", "run", scenario, *recipes, "--clock", "virtual"]
+        words += ["--program", f"{name}={build}"]
+        printed([*words, "-o", str(work / f"run-{revision}"), "--json"], accepted=(0, 1))
+        lines.append(shlex.join([*words, "-o", revision]))
+    return [str(work / f"run-{revision}") for revision in builds], lines
+
+
+def printed(words: Sequence[str], accepted: Sequence[int]) -> str:
+    """Run httpbed and return what it prints; its messages go on to the job's log."""
+    ended = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+    if ended.returncode not in accepted:
+        raise NotMeasuredError(
+            f"exit code {ended.returncode} of {shlex.join(words)}; see the job's log"
+        )
+    return ended.stdout
+
+
+def body(verdict: str, text: str, reproduce: Sequence[str], inputs: Mapping[str, str]) -> str:
+    """Return the comment: marker, verdict, table, and the commands that give it again."""
+    lines = [marker(inputs), f"## httpbed: {verdict}", "", SEEN.get(verdict, ""), "", text]
+    if reproduce:
+        lines += ["<details><summary>Measure it again</summary>", "", "```sh", *reproduce, "```"]
+        lines += ["", "</details>"]
+    whole = "\n".join(lines)
+    if len(whole) > MAX_COMMENT:
+        whole = f"{whole[:MAX_COMMENT]}\n\nThe rest is in the job's summary.\n"
+    return whole
+
+
+def marker(inputs: Mapping[str, str]) -> str:
+    """Return the line by which the next run finds its comment."""
+    return f"<!-- httpbed {inputs['PROGRAM']} {inputs.get('SCENARIO') or STANDARD} -->"
+
+
+def comment(text: str, environment: Mapping[str, str]) -> int:
+    """Write the comment of the pull request, or replace the one of an earlier run.
+
+    A fork has no token that may write. Then the summary has the table, and nothing fails.
+    """
+    event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    repository = f"{environment['GITHUB_API_URL']}/repos/{environment['GITHUB_REPOSITORY']}"
+    issue = f"{repository}/issues/{int(event['pull_request']['number'])}/comments"
+    first = text.splitlines()[0]
+    try:
+        earlier = next(
+            (one["id"] for one in comments(issue, environment) if one["body"].startswith(first)),
+            None,
+        )
+        if earlier:
+            request(f"{repository}/issues/comments/{earlier}", environment, "PATCH", text)
+        else:
+            request(issue, environment, "POST", text)
+    except urllib.error.HTTPError as error:
+        if error.code not in {401, 403, 404}:
+            raise
+        print(f"::notice title=httpbed::no comment, for the token may not write ({error.code})")
+    return 0
+
+
+def comments(issue: str, environment: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    """Yield the comments of a pull request."""
+    for page in range(1, MAX_PAGES + 1):
+        found = request(f"{issue}?per_page=100&page={page}", environment)
+        yield from found
+        if len(found) < 100:
+            return
+
+
+def request(
+    address: str, environment: Mapping[str, str], method: str = "GET", text: str | None = None
+) -> Any:
+    """Ask GitHub's API."""
+    headers = {
+        "Accept": "application/vnd.github+json",
+        "Authorization": f"Bearer {environment['GITHUB_TOKEN']}",
+        "X-GitHub-Api-Version": "2022-11-28",
+    }
+    data = None if text is None else json.dumps({"body": text}).encode()
+    asked = urllib.request.Request(address, data, headers, method=method)  # noqa: S310 - GitHub's
+    with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer:  # noqa: S310 - as above
+        return json.load(answer)
+
+
+def fenced(text: str) -> str:
+    """Return a text as a block of Markdown, out of which no line of it leads."""
+    return "```text\n{}\n```\n".format(text.replace("`", "'"))
+
+
+def escaped(text: str) -> str:
+    """Escape the message of a workflow command, which ends at a line break."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

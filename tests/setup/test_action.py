@@ -1,0 +1,180 @@
+"""The steps of the GitHub Action, run as scripts with the variables that GitHub documents."""
+
+from __future__ import annotations
+
+import http.server
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "action/pull_request.py"
+_SPEC = importlib.util.spec_from_file_location("pull_request", SCRIPT)
+assert _SPEC is not None
+assert _SPEC.loader is not None
+action: Any = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(action)
+
+
+@dataclass
+class Api:
+    """What a pull request's comments are, as GitHub's API gives and takes them."""
+
+    address: str = ""
+    comments: list[dict[str, Any]] = field(default_factory=list)
+    may_write: bool = True
+    methods: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    """Serve comments on loopback."""
+    state = Api()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - its name
+            del format, arguments
+
+        def answer(self, status: int, values: object) -> None:
+            body = json.dumps(values).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            page = int(re.search(r"[?&]page=(\d+)", self.path)[1])  # type: ignore[index]
+            self.answer(200, state.comments[100 * (page - 1) : 100 * page])
+
+        def write(self) -> None:
+            state.methods.append(self.command)
+            given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if not state.may_write:
+                self.answer(403, {"message": "Resource not accessible by integration"})
+            elif self.command == "POST":
+                state.comments.append({"id": len(state.comments) + 1, **given})
+                self.answer(201, state.comments[-1])
+            else:
+                number = int(self.path.rpartition("/")[2])
+                state.comments[number - 1]["body"] = given["body"]
+                self.answer(200, state.comments[number - 1])
+
+        do_POST = do_PATCH = write  # noqa: N815 - the library's names
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    state.address = f"http://127.0.0.1:{server.server_port}"
+    yield state
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def environment(api: Api, tmp_path: Path) -> dict[str, str]:
+    """Return a job's variables."""
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}))
+    return {
+        "GITHUB_API_URL": api.address,
+        "GITHUB_REPOSITORY": "owner/name",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_TOKEN": "token",
+    }
+
+
+def test_one_comment_is_written_and_replaced(api: Api, environment: dict[str, str]) -> None:
+    """Also behind two hundred others; another program has a comment of its own."""
+    api.comments += [{"id": number + 1, "body": "thanks"} for number in range(200)]
+    inputs = {"PROGRAM": "curl", "SCENARIO": "standard"}
+    for verdict in ("regression", "pass"):
+        text = action.body(verdict, "table", ["httpbed gate"], inputs)
+        assert action.comment(text, environment) == 0
+    own = action.body("pass", "table", [], {"PROGRAM": "caddy"})
+    assert action.comment(own, environment) == 0
+    assert api.methods == ["POST", "PATCH", "POST"]
+    assert len(api.comments) == 202
+    assert "httpbed: pass" in api.comments[200]["body"]
+
+
+def test_a_fork_without_rights_does_not_fail(api: Api, environment: dict[str, str]) -> None:
+    """The summary has the table."""
+    api.may_write = False
+    assert action.comment("text", environment) == 0
+    assert api.comments == []
+
+
+def test_a_comment_is_shorter_than_github_accepts() -> None:
+    """And no line of a build's output leads out of its block."""
+    text = action.body("pass", "x" * 100_000, [], {"PROGRAM": "curl"})
+    assert len(text) < 65_536
+    assert action.fenced("```\n# heading").count("```") == 2
+
+
+def test_each_input_is_declared_and_read() -> None:
+    """By the names that the script uses."""
+    text = (ROOT / "action.yml").read_text()
+    declared = set(re.findall(r"^  (\w+):\n    description", text, re.MULTILINE)) - {"verdict"}
+    used = set(re.findall(r"inputs\.(\w+)", text))
+    assert used == declared
+    script = SCRIPT.read_text()
+    names = re.findall(r"^        ([A-Z]+): \$\{\{ inputs", text, re.MULTILINE)
+    assert {name for name in names if name != "INSTALL"} <= set(re.findall(r'"([A-Z]+)"', script))
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=n", "-c", "user.email=n@example.test"]
+    ended = subprocess.run(
+        ["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ended.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("build", "base", "reason"),
+    [
+        ("echo broken; exit 1", "HEAD", "the build of the base failed"),
+        ("true", "HEAD", "made no server"),
+        ("true", "0" * 40, "fetch-depth"),
+    ],
+)
+def test_a_build_that_fails_has_a_reason_and_no_verdict(
+    tmp_path: Path, build: str, base: str, reason: str
+) -> None:
+    """Exit code 1, a comment that says why, and nothing left in the checkout."""
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    git(repository, "init", "--quiet")
+    git(repository, "commit", "--quiet", "--allow-empty", "--message", "first")
+    output = tmp_path / "output"
+    inputs = {
+        "PROGRAM": "my-server",
+        "BUILD": build,
+        "EXECUTABLE": "server",
+        "BASE": base,
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_OUTPUT": str(output),
+        "PATH": "/usr/bin:/bin",
+    }
+    ended = subprocess.run(
+        [sys.executable, SCRIPT, "measure"],
+        cwd=repository,
+        env=inputs,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert re.search(rf"^::error title=httpbed::.*{reason}", ended.stdout, re.MULTILINE)
+    values = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    assert values["verdict"] == "not measured"
+    assert reason in Path(values["comment"]).read_text()
+    assert git(repository, "worktree", "list").count("\n") == 0
