@@ -19,13 +19,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.explain.plants import RECIPES, Plant, plants
+from bench.explain.plants import Plant, plants, recipes
 
 from httpbed.addons.explain.explanation import Explained, Unexplained, typical
 from httpbed.programs import catalog as catalogs
 from httpbed.store import query
 
-INHERENT = frozenset({"set-up", "processing in the set-up", "path", "client"})
+INHERENT = frozenset({"set-up", "processing in the set-up", "path"})
 """Causes that every transfer has; no plant is one of them."""
 
 
@@ -64,33 +64,37 @@ def main() -> None:
 
 
 def _measured(words: argparse.Namespace, folder: Path) -> Iterator[Found]:
-    recipes = folder / "recipes"
-    recipes.mkdir(parents=True, exist_ok=True)
-    for name, text in RECIPES.items():
-        (recipes / name).write_text(text)
-    catalog = catalogs.load([recipes])
+    own = folder / "recipes"
+    own.mkdir(parents=True, exist_ok=True)
+    for name, text in recipes().items():
+        (own / name).write_text(text)
+    catalog = catalogs.load([own])
     for seed in words.seeds:
         for plant in plants(seed):
             if words.only and words.only not in plant.cause:
                 continue
-            place = folder / f"{plant.cause.replace(' ', '-')}-{plant.http_version}-{seed}"
-            file = place.with_suffix(".toml")
-            file.write_text(plant.text)
-            done = subprocess.run(
-                [
-                    str(Path(sys.executable).with_name("httpbed")),
-                    *("run", str(file), "-o", str(place)),
-                    *("--keep", "packets", "--recipes", str(recipes)),
-                ],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode not in {0, 1}:
-                sys.exit(f"{file}: {done.stderr}")
+            place = folder / plant.label
+            _run(place, plant.text, own)
             before = time.process_time()
             (one,) = typical(query.read(place), catalog)
             yield _judged(plant, seed, one, time.process_time() - before)
+
+
+def _run(place: Path, text: str, own: Path) -> None:
+    """Run an experiment, unless its trial is there already."""
+    if any(place.glob("trials/*/*/*/trial.json")):
+        return
+    file = place.with_suffix(".toml")
+    file.write_text(text)
+    command = [str(Path(sys.executable).with_name("httpbed")), "run", str(file), "-o", str(place)]
+    done = subprocess.run(
+        [*command, "--keep", "packets", "--recipes", str(own)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in {0, 1}:
+        sys.exit(f"{file}: {done.stderr}")
 
 
 def _judged(plant: Plant, seed: int, one: Explained | Unexplained, cpu_s: float) -> Found:

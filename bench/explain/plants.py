@@ -8,27 +8,49 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import httpbed.programs as recipe_package
 
 LOSS = frozenset({"congestion window", "recovery", "timeout"})
 WINDOW = frozenset({"fixed window", "receiver's window"})
-TWO_HOSTS = ["client", "server"]
+VERSIONS = ("1.1", "2", "3")
 TRIAL_SEEDS = 100_000
-SLOW = "slow-nginx"
-RECIPES = {
-    "slow-nginx.toml": f"""\
-schema = 1
-like = "nginx"
-name = "{SLOW}"
+SLOW_SERVER, SLOW_CLIENT = "slow-nginx", "slow-curl"
+SMALL_BUFFER, PACED = "small-buffer-nginx", "paced-nginx"
+PACED_BYTES_S = 250_000
 
-[run.choose.answers]
-values.server = '''
-        root {{content}};
-        default_type text/plain;
-        limit_rate 150k;'''
-"""
-}
-"""A server that sends 150 kB in each second."""
+
+def recipes() -> dict[str, str]:
+    """Return the recipe files of programs that have a planted cause, by file name."""
+    nginx = (RECIPES / "nginx.toml").read_text()
+    curl = (RECIPES / "curl.toml").read_text()
+    slow = nginx.replace("root {content};", "root {content};\n        limit_rate 150k;")
+    small = nginx.replace("listen {listen}{port} ssl;", "listen {listen}{port} ssl sndbuf=16k;")
+    paced = nginx.replace('packages = ["nginx"]', 'packages = ["nginx", "perl-base"]')
+    paced = paced.replace(
+        'argv = ["nginx", "-e",', f'argv = ["perl", "-e", {PACING!r}, "nginx", "-e",'
+    )
+    slowly = curl.replace('"--silent", "--show-error",', '"--silent", "--limit-rate", "150K",')
+    changed = {SLOW_SERVER: slow, SMALL_BUFFER: small, PACED: paced}
+    texts = {
+        name: text.replace('name = "nginx"', f'name = "{name}"', 1)
+        for name, text in changed.items()
+    }
+    texts[SLOW_CLIENT] = slowly.replace('name = "curl"', f'name = "{SLOW_CLIENT}"', 1)
+    return {f"{name}.toml": text for name, text in texts.items()}
+
+
+RECIPES = Path(recipe_package.__file__).parent / "recipes"
+PACING = (
+    "use Socket; $^F = 20; socket(S, PF_INET, SOCK_STREAM, 0);"
+    " setsockopt(S, SOL_SOCKET, SO_REUSEADDR, 1);"
+    f' setsockopt(S, 1, 47, pack("L", {PACED_BYTES_S}));'
+    " bind(S, sockaddr_in(443, INADDR_ANY)); listen(S, 511);"
+    ' $ENV{{NGINX}} = fileno(S) . ";"; exec @ARGV'
+)
+"""Listens with SO_MAX_PACING_RATE (47), which accepted sockets inherit, as nginx inherits this."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +59,18 @@ class Plant:
 
     cause: str
     http_version: str
+    seed: int
     expected: frozenset[str]
     text: str
     """The experiment file."""
+    twin: str
+    """The same without the planted cause; empty: it cannot be taken away alone."""
+
+    @property
+    def label(self) -> str:
+        """Its name in file names."""
+        cause = "".join(letter if letter.isalnum() else "-" for letter in self.cause)
+        return f"{cause}-{self.http_version}-{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +102,7 @@ def _quoted(text: str) -> str:
 
 def plants(seed: int) -> Iterator[Plant]:
     """Yield every plant with what a seed draws."""
-    for http_version in ("2", "3"):
+    for http_version in VERSIONS:
         draw = random.Random(f"{seed} {http_version}")  # noqa: S311 - it draws networks
         for name in PLANTS:
             made = _plant(name, http_version, seed, _drawn(draw))
@@ -89,93 +120,136 @@ Parts = dict[str, Any]
 
 def _plant(name: str, version: str, seed: int, draw: _Draw) -> Plant | None:
     """Return a plant; None if it does not exist over this version."""
-    quic = version == "3"
     expected, described = PLANTS[name]
-    own = described(draw, quic)
+    own = described(draw, version)
     if own is None:
         return None
     # Over QUIC nginx would be held by its own buffer, whatever else is planted.
-    plain = {"server": "caddy" if quic else "nginx", "size": f"{draw.size_kb} kB"}
-    parts = {"link": draw.link(), **plain, **own}
-    return Plant(name, version, expected, _text(name, version, seed, parts))
+    server = "caddy" if version == "3" else "nginx"
+    plain = {"link": draw.link(), "server": server, "size": f"{draw.size_kb} kB"}
+    without = own.pop("without", None)
+    text = _text(name, version, seed, {**plain, **own})
+    twin = "" if without is None else _text(name, version, seed, {**plain, **own, **without})
+    return Plant(name, version, seed, expected, text, twin)
 
 
-def _receivers_window(draw: _Draw, quic: bool) -> Parts:
+def _receivers_window(draw: _Draw, version: str) -> Parts | None:
     link = draw.wider().link()
-    if not quic:
-        return {"link": link, "client": "h2load", "on_client": "window_bits = '16'"}
+    without = {"on_client": ""}
+    if version == "1.1":
+        return None  # no client here sets the buffer of its socket
+    if version == "2":
+        on_client = "window_bits = '16'"
+        return {"link": link, "client": "h2load", "on_client": on_client, "without": without}
     knobs = ("max_data", "max_stream_data", "max_window", "max_stream_window")
     on_client = ", ".join(f"{knob} = '65536'" for knob in knobs)
-    return {"link": link, "client": "gtlsclient", "on_client": on_client}
+    return {"link": link, "client": "gtlsclient", "on_client": on_client, "without": without}
 
 
-def _stream_buffer(draw: _Draw, quic: bool) -> Parts | None:
-    if not quic:
-        return None
-    on_server = "http3_stream_buffer_size = '48k'"
-    return {"link": draw.wider().link(), "server": "nginx", "on_server": on_server}
+def _senders_buffer(draw: _Draw, version: str) -> Parts:
+    link = draw.wider().link()
+    if version != "3":
+        return {"link": link, "server": SMALL_BUFFER, "without": {"server": "nginx"}}
+    small, large = (f"http3_stream_buffer_size = '{size}'" for size in ("48k", "16m"))
+    without = {"on_server": large}
+    return {"link": link, "server": "nginx", "on_server": small, "without": without}
 
 
-def _slow_start(draw: _Draw, quic: bool) -> Parts:
-    del quic
+def _slow_start(draw: _Draw, version: str) -> Parts:
+    del version
     far = _Draw(draw.rate_mbit * 5, draw.delay_ms + 30, 0)
     return {"link": far.link(), "size": f"{draw.size_kb // 8} kB"}
 
 
-def _loss(draw: _Draw, quic: bool) -> Parts:
-    return {"link": draw.link('loss = "4 %"\n'), **_reno(quic=quic)}
+def _loss(draw: _Draw, version: str) -> Parts:
+    without = {"link": draw.link()}
+    return {"link": draw.link('loss = "4 %"\n'), **_reno(version), "without": without}
 
 
-def _short_queue(draw: _Draw, quic: bool) -> Parts:
-    return {"link": draw.wider().link(queue="8 packets"), **_reno(quic=quic)}
+def _short_queue(draw: _Draw, version: str) -> Parts:
+    without = {"link": draw.wider().link()}
+    return {"link": draw.wider().link(queue="8 packets"), **_reno(version), "without": without}
 
 
-def _reno(*, quic: bool) -> Parts:
+def _reno(version: str) -> Parts:
     """Return the control of a TCP sender; Caddy's is New Reno."""
-    return {} if quic else {"more_server": 'congestion_control = "reno"'}
+    return {} if version == "3" else {"more_server": 'congestion_control = "reno"'}
 
 
-def _policer(draw: _Draw, quic: bool) -> Parts:
-    del quic
+def _policer(draw: _Draw, version: str) -> Parts:
+    del version
     policing = f'policing = {{ rate = "{draw.rate_mbit // 4} Mbit/s", burst = "20 kB" }}'
-    return {"link": draw.link(f"down = {{ {policing} }}\n")}
+    without = {"link": draw.link()}
+    return {"link": draw.link(f"down = {{ {policing} }}\n"), "without": without}
 
 
-def _slow_link(draw: _Draw, quic: bool) -> Parts:
-    del quic
+def _slow_link(draw: _Draw, version: str) -> Parts:
+    del version
     return {"link": _Draw(2, draw.delay_ms, 0).link(), "size": "800 kB"}
 
 
-def _bloated_queue(draw: _Draw, quic: bool) -> Parts:
-    del quic
+def _bloated_queue(draw: _Draw, version: str) -> Parts:
+    del version
     return {"link": _Draw(4, draw.delay_ms, 0).link(queue="5000 packets")}
 
 
-def _rate_step(draw: _Draw, quic: bool) -> Parts:
-    del quic
+def _rate_step(draw: _Draw, version: str) -> Parts:
+    del version
     steps = f'{{ steps = [["0 s", "{draw.rate_mbit} Mbit/s"], ["0.5 s", "1 Mbit/s"]] }}'
     return {"link": draw.link(rate=steps)}
 
 
-def _lost_tail(draw: _Draw, quic: bool) -> Parts:
-    del quic
-    lost = "down = { loss = { packets = [29, 30, 31, 32, 33, 34, 35, 36] } }\n"
-    return {"link": draw.link(lost), "size": "30 kB"}
+def _lost_tail(draw: _Draw, version: str) -> Parts:
+    first = 22 if version == "1.1" else 29  # HTTP/1.1 needs fewer packets
+    lost = f"down = {{ loss = {{ packets = {[*range(first, 37)]} }} }}\n"
+    return {"link": draw.link(lost), "size": "30 kB", "without": {"link": draw.link()}}
 
 
-def _slow_server(draw: _Draw, quic: bool) -> Parts:
-    del draw, quic
-    return {"server": SLOW, "size": "600 kB"}
+def _slow_server(draw: _Draw, version: str) -> Parts:
+    del draw
+    without = {"server": "caddy" if version == "3" else "nginx"}
+    return {"server": SLOW_SERVER, "size": "600 kB", "without": without}
 
 
-def _competitor(draw: _Draw, quic: bool) -> Parts:
-    del draw, quic
-    return {"competes": True}
+def _slow_client(draw: _Draw, version: str) -> Parts:
+    del draw, version
+    return {"client": SLOW_CLIENT, "size": "900 kB", "without": {"client": "curl"}}
 
 
-PLANTS: dict[str, tuple[frozenset[str], Callable[[_Draw, bool], Parts | None]]] = {
+def _late_acknowledgements(draw: _Draw, version: str) -> Parts | None:
+    """A client that acknowledges by its timer alone, over a short path of small windows."""
+    if version != "3":
+        return None
+    near = _Draw(draw.rate_mbit, 2, 0)
+    knob = "ack_thresh = '100'"
+    return {
+        "link": near.link(),
+        "client": "gtlsclient",
+        "on_client": knob,
+        "size": f"{draw.size_kb // 8} kB",
+        "without": {"on_client": ""},
+    }
+
+
+def _pacing(draw: _Draw, version: str) -> Parts | None:
+    del draw
+    return None if version == "3" else {"server": PACED, "without": {"server": "nginx"}}
+
+
+def _competitor(draw: _Draw, version: str) -> Parts:
+    del draw, version
+    return {"competes": True, "without": {"competes": False}}
+
+
+def _upstream(draw: _Draw, version: str) -> Parts:
+    del version
+    slow, fast = _Draw(1, 5, 0).link(), draw.wider().link()
+    return {"upstream": slow, "size": f"{draw.size_kb // 6} kB", "without": {"upstream": fast}}
+
+
+PLANTS: dict[str, tuple[frozenset[str], Callable[[_Draw, str], Parts | None]]] = {
     "receiver's window": (WINDOW, _receivers_window),
-    "stream buffer": (WINDOW, _stream_buffer),
+    "sender's buffer": (WINDOW, _senders_buffer),
     "slow start": (frozenset({"slow start"}), _slow_start),
     "loss": (LOSS, _loss),
     "short queue": (LOSS, _short_queue),
@@ -185,7 +259,11 @@ PLANTS: dict[str, tuple[frozenset[str], Callable[[_Draw, bool], Parts | None]]] 
     "rate step": (frozenset({"link"}), _rate_step),
     "lost tail": (frozenset({"timeout"}), _lost_tail),
     "slow server": (frozenset({"server"}), _slow_server),
+    "slow client": (frozenset({"client", "receiver's window"}), _slow_client),
+    "late acknowledgements": (frozenset({"late acknowledgements"}), _late_acknowledgements),
+    "pacing": (frozenset({"pacing"}), _pacing),
     "competitor": (frozenset({"others on the link"}), _competitor),
+    "proxy's upstream": (frozenset({"server"}), _upstream),
 }
 """By name: the causes, any of which is right, and what is planted."""
 
@@ -197,7 +275,7 @@ def _text(name: str, version: str, seed: int, parts: Parts) -> str:
     label = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
     return f"""\
 schema = 1
-name = "planted-{label}-{version}-{seed}"
+name = "planted-{label}-{version.replace(".", "-")}-{seed}"
 question = "Is the planted cause found?"
 replicates = 1
 seed = {TRIAL_SEEDS + seed}
@@ -210,8 +288,9 @@ implementation = "{parts.get("client", "curl")}"
 http_version = "{version}"
 {words["client"]}
 
+{PROXY if parts.get("upstream") else ""}
 [roles.server]
-implementation = "{parts["server"]}"
+implementation = "{"nginx" if parts.get("upstream") else parts["server"]}"
 {parts.get("more_server", "")}
 {words["server"]}
 
@@ -221,6 +300,11 @@ size = "{parts["size"]}"
 {COMPETITOR if parts.get("competes") else ""}"""
 
 
+PROXY = """
+[[roles.proxies]]
+implementation = "nginx"
+http_version = "1.1"
+"""
 COMPETITOR = """
 [[competitors]]
 client = { implementation = "curl", http_version = "1.1", host = "other" }
@@ -230,20 +314,18 @@ workload = { kind = "download", size = "30 MB", files = 4, connections = 4 }
 
 
 def _topology(parts: Parts) -> str:
-    if not parts.get("competes"):
-        return f"""\
-[topology]
-hosts = ["client", "server"]
-
-[[topology.links]]
-between = ["client", "server"]
-{parts["link"]}"""
-    ends = (("client", "left"), ("other", "left"), ("right", "server"), ("right", "source"))
-    access = "".join(f'\n[[topology.links]]\nbetween = ["{a}", "{b}"]\n' for a, b in ends)
-    return f"""\
-[topology]
-hosts = ["client", "other", "left", "right", "server", "source"]
-{access}
-[[topology.links]]
-between = ["left", "right"]
-{parts["link"]}"""
+    if "upstream" in parts:
+        ends, link = [("client", "proxy", parts["link"])], parts["upstream"]
+        links = [*ends, ("proxy", "server", link)]
+    elif "competes" in parts:
+        between = (("client", "left"), ("other", "left"), ("right", "server"), ("right", "source"))
+        links = [*((*one, "") for one in between), ("left", "right", parts["link"])]
+    else:
+        links = [("client", "server", parts["link"])]
+    hosts = dict.fromkeys(host for first, second, _ in links for host in (first, second))
+    names = ", ".join(f'"{host}"' for host in hosts)
+    described = "".join(
+        f'\n[[topology.links]]\nbetween = ["{first}", "{second}"]\n{link}'
+        for first, second, link in links
+    )
+    return f"[topology]\nhosts = [{names}]\n{described}\n"
