@@ -107,10 +107,30 @@ class WindowSender:
         return Transfer(
             protocol=self.protocol,
             data=Sent(
-                sent, sent, begun, done, arrived, size, payload, first, none(sent), none(sent)
+                sent,
+                sent,
+                begun,
+                done,
+                arrived,
+                size,
+                payload,
+                first,
+                none(sent),
+                none(sent),
+                first + payload,
             ),
             answers=Sent(
-                left, left, left, left, heard, none(left), said, none(left), expected, edge
+                left,
+                left,
+                left,
+                left,
+                heard,
+                none(left),
+                said,
+                none(left),
+                expected,
+                edge,
+                none(left),
             ),
             others=(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
             path=Path(RATE, ROUND_TRIP),

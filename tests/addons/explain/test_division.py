@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from httpbed.addons.explain.division import Division, divide
-from httpbed.addons.explain.transfer import Protocol
+from httpbed.addons.explain.transfer import Protocol, Transfer
 from window_sender import DELAY, MS, PAYLOAD, ROUND_TRIP, TRANSMISSION, WindowSender
 
 PROTOCOLS: tuple[Protocol, ...] = ("tcp", "quic")
@@ -180,3 +180,39 @@ def test_an_unfinished_transfer_blames_nobody_for_its_end() -> None:
     require_whole(found, cut.ended)
     assert found.costs()["unknown"] > 4_900 * MS
     assert "client" not in found.costs()
+
+
+def with_answer(transfer: Transfer, at: int, payload: int) -> Transfer:
+    """Add an answer that acknowledges nothing new, and reaches the server at a time."""
+    answers = transfer.answers
+    place = int(np.searchsorted(answers.sent, at - DELAY))
+    columns = {
+        name: np.insert(values, place, values[place - 1])
+        for name in answers.__annotations__
+        for values in [getattr(answers, name)]
+    }
+    made = replace(answers, **columns)
+    for name in ("sent", "entered", "begun", "done"):
+        getattr(made, name)[place] = at - DELAY
+    made.arrived[place], made.payload[place] = at, payload
+    return replace(transfer, answers=made)
+
+
+PAUSE = 700 * MS
+
+
+def test_a_request_within_a_connection_ends_the_time_of_its_client() -> None:
+    transfer = WindowSender(60, lambda _: 100, available={30: PAUSE}).transfer()
+    resumes = int(transfer.content.sent[30])
+    found = divide(with_answer(transfer, resumes, 80))
+    require_whole(found, transfer.ended)
+    assert found.costs()["client"] > 0.8 * PAUSE
+    assert "late acknowledgements" not in found.costs()
+
+
+def test_an_update_of_a_window_over_quic_is_no_late_acknowledgement() -> None:
+    transfer = WindowSender(60, lambda _: 100, "quic", available={30: PAUSE}).transfer()
+    resumes = int(transfer.content.sent[30])
+    found = divide(with_answer(transfer, resumes, 40))
+    assert found.costs()["receiver's window"] > 0.8 * PAUSE
+    assert "late acknowledgements" not in found.costs()

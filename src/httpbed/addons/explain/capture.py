@@ -1,43 +1,43 @@
-"""Headers of the packets in an emulator's capture, as columns in the order of their arrival.
+"""Headers of a capture's packets, as columns in the order of the file.
 
-The emulator writes one section with one interface for each side of each link, and stamps in
-nanoseconds (crates/httpbed-link/src/capture.rs). Interface *n* is where direction *n* begins, so
-the k-th packet of an interface is packet k of that direction in the packet log. Only IPv4 and IPv6
-without extension headers are read; other packets keep their place with ``protocol`` 0.
+Ethernet with VLAN tags, Linux's cooked frames and bare IP are read; IPv4 and IPv6 without extension
+headers. Other packets and later fragments keep their place with ``protocol`` 0.
+
+In the emulator's own captures interface *n* is where direction *n* begins
+(crates/httpbed-link/src/capture.rs), so the k-th packet of an interface is packet k of that
+direction in the packet log.
 """
 
 from __future__ import annotations
 
-import struct
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
+from httpbed.addons.explain.capture_file import Bytes, CaptureError, Ending, Frames, Numbers, frames
 
-SECTION, ENHANCED = 0x0A0D0D0A, 6
-MAGIC = 0x1A2B3C4D
-BLOCK = 12
-"""Bytes of a block's type and of its two lengths."""
-FIXED = 20
-"""Bytes before the frame within the body of an enhanced packet block."""
-ETHERNET = 14
+__all__ = ["CaptureError", "Headers", "load", "read", "read_chunks"]
+
 IPV4, IPV6 = 4, 6
 IPV6_BYTES = 40
 TCP, UDP = 6, 17
 UDP_BYTES = 8
-SYN, ACK, FIN = 0x02, 0x10, 0x01
-MAX_HEADER = ETHERNET + IPV6_BYTES + 60
-"""Bytes of a frame that are looked at: Ethernet, IPv6 and the longest TCP header."""
-WINDOW_SCALE = 3
-"""Kind of the TCP option (RFC 7323 section 2.2)."""
+SYN, RST, ACK, FIN = 0x02, 0x04, 0x10, 0x01
+MAX_HEADER = IPV6_BYTES + 60
+"""Bytes of a packet that are looked at: IPv6 and the longest TCP header."""
+LINK_BYTES = {0: 4, 1: 14, 12: 0, 14: 0, 101: 0, 108: 4, 113: 16, 228: 0, 229: 0, 276: 20}
+"""Bytes before the IP packet, by LINKTYPE; other kinds are not read."""
+VLANS = (0x8100, 0x88A8)
+SEGMENT_SIZE, WINDOW_SCALE, TIMESTAMPS = 2, 3, 8
+"""Kinds of TCP options (RFC 9293 section 3.2, RFC 7323)."""
 MAX_SCALE = 14
-
-
-class CaptureError(ValueError):
-    """A file is no capture of the emulator, or is damaged."""
+LONG_HEADER = 0x80
+"""Bit of a QUIC packet's first byte that is set during the handshake (RFC 8999)."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,36 @@ class Headers:
     """Equally long columns, one row for each packet."""
 
     interface: Numbers
+    at: Numbers
+    """When it was seen, in ns."""
     protocol: Numbers
     """6 for TCP, 17 for UDP, 0 for what is not read."""
+    place: Numbers
+    """Where its IP packet begins in the file."""
+    version: Numbers
+    """4 or 6."""
+    headers: Numbers
+    """Bytes before the payload of TCP or UDP, from ``place`` on."""
     source_port: Numbers
     destination_port: Numbers
+    bytes: Numbers
+    """Of the IP packet."""
     payload: Numbers
     """Bytes behind the TCP or UDP header."""
     sequence: Numbers
     acknowledgement: Numbers
     flags: Numbers
+    """Of TCP; of UDP whether the payload may begin with a long header of QUIC."""
     window: Numbers
     """As in the header: not scaled."""
     scale: Numbers
     """The window scale that a SYN offers; -1 for other packets and without the option."""
+    segment: Numbers
+    """The largest segment that a SYN offers; -1 likewise."""
+    stamp: Numbers
+    """TCP's timestamp; -1 without the option."""
+    echo: Numbers
+    """The timestamp that it answers; -1 likewise."""
 
     def of(self, interface: int) -> Headers:
         """Return the packets that arrived at an interface."""
@@ -72,96 +89,162 @@ class Headers:
 
 
 def load(path: Path) -> Headers:
-    """Read the headers of a capture.
+    """Read the headers of the emulator's capture.
 
     A block that is cut off at the end is left out: the emulator may have been stopped.
 
     :raises OSError: when the file cannot be read.
-    :raises CaptureError: when it is no capture of the emulator.
+    :raises CaptureError: when it is no capture, or damaged.
     """
-    return read(path.read_bytes())
+    with mapped(path) as data:
+        return read(data)
 
 
-def read(data: bytes) -> Headers:
+@contextmanager
+def mapped(path: Path) -> Iterator[memoryview | bytes]:
+    """Map a file into memory for reading."""
+    with path.open("rb") as file:
+        try:
+            memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # it is empty
+            yield b""
+            return
+        # It is closed with the last array that looks at it.
+        yield memoryview(memory)
+
+
+def read(data: bytes | memoryview) -> Headers:
     """Read the headers of a capture's bytes; see :func:`load`."""
-    places, interfaces, lengths = _frames(data)
-    width = MAX_HEADER
-    padded = np.frombuffer(data + bytes(width), dtype=np.uint8)
-    table = padded[places[:, None] + np.arange(width)].astype(np.int64)
-    version = table[:, ETHERNET] >> 4
-    begins = np.where(version == IPV4, (table[:, ETHERNET] & 15) * 4, IPV6_BYTES) + ETHERNET
-    protocol = np.where(
-        version == IPV4,
-        table[:, ETHERNET + 9],
-        np.where(version == IPV6, table[:, ETHERNET + 6], 0),
+    ending = Ending()
+    chunks = [*read_chunks(data, ending)]
+    if ending.damage.startswith("damaged"):
+        raise CaptureError(f"a capture that is {ending.damage}")
+    columns = Headers.__annotations__
+    return Headers(
+        **{name: np.concatenate([getattr(one, name) for one in chunks]) for name in columns}
     )
-    protocol = np.where((protocol == TCP) | (protocol == UDP), protocol, 0)
-    protocol = np.where(begins + UDP_BYTES <= lengths, protocol, 0)
-    row = np.arange(len(places))
+
+
+def read_chunks(data: bytes | memoryview, ending: Ending) -> Iterator[Headers]:
+    """Yield the headers of a capture of any size, some ten thousand packets at a time."""
+    view = np.frombuffer(data, dtype=np.uint8)
+    for chunk in frames(data, ending):
+        yield _headers(view, chunk)
+
+
+def _headers(view: Bytes, chunk: Frames) -> Headers:
+    begin = _link_bytes(view, chunk)
+    lengths = chunk.captured - begin
+    places = chunk.place + begin
+    table = _gathered(view, places, np.maximum(lengths, 0), MAX_HEADER)
+    row = np.arange(len(chunk))
+    version = np.where((begin >= 0) & (lengths >= 1), table[:, 0] >> 4, 0)
+    header_at = np.where(version == IPV4, (table[:, 0] & 15) * 4, IPV6_BYTES)
+    protocol = np.where(version == IPV4, table[:, 9], np.where(version == IPV6, table[:, 6], 0))
+    fragment = (version == IPV4) & ((table[:, 6] & 0x1F) * 256 + table[:, 7] > 0)
+    readable = (protocol == TCP) | (protocol == UDP)
+    readable &= (header_at + UDP_BYTES <= lengths) & ~fragment
+    protocol = np.where(readable, protocol, 0)
 
     def at(offset: int, size: int) -> Numbers:
-        value = np.zeros(len(places), dtype=np.int64)
+        value = np.zeros(len(chunk), dtype=np.int64)
         for step in range(size):
-            value = value * 256 + table[row, np.minimum(begins + offset + step, width - 1)]
+            value = value * 256 + table[row, np.minimum(header_at + offset + step, MAX_HEADER - 1)]
         return value
 
     is_tcp = protocol == TCP
     header = np.where(is_tcp, (at(12, 1) >> 4) * 4, UDP_BYTES)
     ip_bytes = np.where(
         version == IPV4,
-        table[:, ETHERNET + 2] * 256 + table[:, ETHERNET + 3],
-        table[:, ETHERNET + 4] * 256 + table[:, ETHERNET + 5] + IPV6_BYTES,
+        table[:, 2] * 256 + table[:, 3],
+        table[:, 4] * 256 + table[:, 5] + IPV6_BYTES,
     )
-    flags = np.where(is_tcp, at(13, 1), 0)
+    # A super-packet of more than 64 KiB has no length in its header.
+    none = (ip_bytes == 0) | ((version == IPV6) & (ip_bytes == IPV6_BYTES))
+    ip_bytes = np.where(none, chunk.original - begin, ip_bytes)
+    flags = np.where(is_tcp, at(13, 1), at(UDP_BYTES, 1) & LONG_HEADER)
+    options = _Options(table, header_at, header, is_tcp)
+    syn = is_tcp & (flags & SYN > 0)
     return Headers(
-        interface=interfaces,
+        interface=chunk.interface,
+        at=chunk.at,
         protocol=protocol,
+        place=places,
+        version=version,
+        headers=header_at + header,
         source_port=at(0, 2),
         destination_port=at(2, 2),
-        payload=np.maximum(0, ip_bytes - (begins - ETHERNET) - header),
+        bytes=ip_bytes,
+        payload=np.maximum(0, ip_bytes - header_at - header),
         sequence=np.where(is_tcp, at(4, 4), 0),
         acknowledgement=np.where(is_tcp, at(8, 4), 0),
         flags=flags,
         window=np.where(is_tcp, at(14, 2), 0),
-        scale=_scales(table, begins, header, is_tcp & (flags & SYN > 0)),
+        scale=np.minimum(options.values(WINDOW_SCALE, syn, 2, 1), MAX_SCALE),
+        segment=options.values(SEGMENT_SIZE, syn, 2, 2),
+        stamp=options.values(TIMESTAMPS, is_tcp, 2, 4),
+        echo=options.values(TIMESTAMPS, is_tcp, 6, 4),
     )
 
 
-def _frames(data: bytes) -> tuple[Numbers, Numbers, Numbers]:
-    """Return where each frame begins, its interface and its length."""
-    if len(data) < BLOCK + 4 or struct.unpack_from("<I", data)[0] != SECTION:
-        raise CaptureError("not a pcapng file")
-    if struct.unpack_from("<I", data, 8)[0] != MAGIC:
-        raise CaptureError("a pcapng file of another byte order")
-    found = list[tuple[int, int, int]]()
-    place, end = 0, len(data)
-    while place + BLOCK <= end:
-        kind, length = struct.unpack_from("<II", data, place)
-        if length < BLOCK or length % 4:
-            raise CaptureError(f"a damaged block at byte {place}")
-        if place + length > end:
+def _gathered(view: Bytes, places: Numbers, lengths: Numbers, width: int) -> Numbers:
+    """Return so many bytes from each place, zeros behind each packet's end."""
+    steps = np.arange(width)
+    inside = steps < lengths[:, None]
+    where = np.where(inside, places[:, None] + steps, 0)
+    if not len(view):
+        return np.zeros((0, width), dtype=np.int64)
+    return np.where(inside, view[where], 0).astype(np.int64)
+
+
+def _link_bytes(view: Bytes, chunk: Frames) -> Numbers:
+    """Return the bytes before each IP packet; beyond the frame for kinds that are not read."""
+    begin = np.full(len(chunk), -1, dtype=np.int64)
+    for kind, size in LINK_BYTES.items():
+        begin[chunk.link == kind] = size
+    for _ in range(2):
+        rows = np.flatnonzero((chunk.link == 1) & (begin >= 14) & (chunk.captured >= begin + 4))
+        if not len(rows):
             break
-        if kind == ENHANCED and length >= BLOCK + FIXED:
-            interface, _, _, captured, _ = struct.unpack_from("<IIIII", data, place + 8)
-            if captured > length - BLOCK - FIXED:
-                raise CaptureError(f"a damaged packet at byte {place}")
-            found.append((place + 8 + FIXED, interface, captured))
-        place += length
-    columns = np.array(found, dtype=np.int64).reshape(-1, 3)
-    return columns[:, 0], columns[:, 1], columns[:, 2]
+        kind = view[chunk.place[rows] + begin[rows] - 2].astype(np.int64) * 256
+        kind += view[chunk.place[rows] + begin[rows] - 1]
+        begin[rows[np.isin(kind, VLANS)]] += 4
+    return np.where(begin < 0, chunk.captured, begin)
 
 
-def _scales(table: Numbers, begins: Numbers, header: Numbers, syn: NDArray[np.bool_]) -> Numbers:
-    """Return the window scale in each SYN; -1 elsewhere."""
-    scales = np.full(len(table), -1, dtype=np.int64)
-    for row in np.flatnonzero(syn):
-        options = table[row, begins[row] + 20 : begins[row] + header[row]].tolist()
-        place = 0
-        while place + 2 < len(options) and options[place] != 0:
-            if options[place] == 1:
-                place += 1
-                continue
-            if options[place] == WINDOW_SCALE:
-                scales[row] = min(MAX_SCALE, options[place + 2])
-            place += max(2, options[place + 1])
-    return scales
+@dataclass(frozen=True)
+class _Options:
+    """TCP options, walked in step for all packets."""
+
+    table: Numbers
+    header_at: Numbers
+    header: Numbers
+    is_tcp: NDArray[np.bool_]
+
+    def values(self, kind: int, chosen: NDArray[np.bool_], offset: int, size: int) -> Numbers:
+        """Return the number in an option of the chosen packets; -1 for others."""
+        found = np.full(len(self.table), -1, dtype=np.int64)
+        rows = np.flatnonzero(chosen & (self.header > 20))
+        place = self.header_at[rows] + 20
+        end = np.minimum(self.header_at[rows] + self.header[rows], MAX_HEADER)
+        while len(rows):
+            alive = place + 1 < end
+            rows, place, end = rows[alive], place[alive], end[alive]
+            if not len(rows):
+                break
+            code = self.table[rows, place]
+            length = np.where(code == 1, 1, np.maximum(self.table[rows, place + 1], 2))
+            hit = (code == kind) & (place + offset + size <= end)
+            value = np.zeros(int(hit.sum()), dtype=np.int64)
+            for step in range(size):
+                value = value * 256 + self.table[rows[hit], place[hit] + offset + step]
+            found[rows[hit]] = value
+            alive = ~hit & (code != 0)
+            rows, place, end = rows[alive], place[alive] + length[alive], end[alive]
+        return found
+
+
+def window_scale(answers: Headers, data: Headers) -> int:
+    """Return the scale of the client's window: only if both SYNs have the option (RFC 7323)."""
+    offered = [one.scale[one.scale >= 0] for one in (answers, data)]
+    return int(offered[0][0]) if all(len(one) for one in offered) else 0

@@ -129,11 +129,20 @@ def divide(transfer: Transfer) -> Division:
     rounds = Rounds(transfer)
     during = _Answer(transfer, rounds, marks.first, marks.last)
     after = [*_after(transfer, marks, marks.last)]
-    return Division(
-        tuple(_joined([*before, *during.periods, *after])),
-        tuple(_joined([*before, *during.in_force(), *after])),
-        rounds,
-    )
+    costs, forces = [*before, *during.periods, *after], [*before, *during.in_force(), *after]
+    if transfer.is_inferred:
+        costs, forces = ([*_less_sure(one, transfer.hidden)] for one in (costs, forces))
+    return Division(tuple(_joined(costs)), tuple(_joined(forces)), rounds)
+
+
+def _less_sure(periods: Iterable[Period], hidden: frozenset[str]) -> Iterator[Period]:
+    """Yield periods of an inferred link: only headers are seen."""
+    for one in periods:
+        if one.cause in hidden:
+            yield replace(one, cause="unknown", surety="inferred", detail="")
+            continue
+        is_seen = one.cause == "receiver's window" and one.surety == "seen"
+        yield one if is_seen else replace(one, surety="inferred")
 
 
 @dataclass(frozen=True)
@@ -144,8 +153,10 @@ class _Marks:
     """The request leaves; the end if it never does."""
     heard: int
     """The request has reached the server."""
+    left: int | None
+    """The answer's first data leaves the server."""
     first: int | None
-    """The answer's first data enters the link."""
+    """It enters the link."""
     last: int | None
     """The link has carried the answer's last data."""
     arrived: int
@@ -155,7 +166,7 @@ class _Marks:
 def _marks(transfer: Transfer) -> _Marks:
     end, data, answers = transfer.ended, transfer.content, transfer.answers
     if transfer.request is None:
-        return _Marks(end, end, None, None, end)
+        return _Marks(end, end, None, None, None, end)
     request = min(transfer.request, end)
     burst = (answers.sent >= request) & (answers.sent <= request + BURST_NS) & (answers.payload > 0)
     heard = np.sort(answers.arrived[burst & ~answers.lost])
@@ -164,7 +175,7 @@ def _marks(transfer: Transfer) -> _Marks:
     delivered = np.flatnonzero((data.arrived >= 0) & (data.arrived <= end))
     latest = min(int(heard[-1]) if len(heard) else end, end)
     if not len(large) or not len(delivered):
-        return _Marks(request, latest, None, None, end)
+        return _Marks(request, latest, None, None, None, end)
     wanted = min(DATA_AT_ONCE, max(1, transfer.body_bytes // transfer.full))
     within = data.sent[large] + max(transfer.path.round_trip_ns, BURST_NS)
     followers = np.searchsorted(data.sent[large], within, side="right") - np.arange(len(large))
@@ -172,11 +183,12 @@ def _marks(transfer: Transfer) -> _Marks:
     first = int(large[enough[0] if len(enough) else 0])
     last = int(delivered[np.argmax(data.arrived[delivered])])
     if data.done[last] <= data.entered[first]:
-        return _Marks(request, latest, None, None, end)
+        return _Marks(request, latest, None, None, None, end)
     in_time = heard[heard <= data.sent[first]]
     return _Marks(
         request,
         int(in_time[-1]) if len(in_time) else min(latest, int(data.entered[first])),
+        int(data.sent[first]),
         int(data.entered[first]),
         int(data.done[last]),
         int(data.arrived[last]),
@@ -191,7 +203,10 @@ def _before(transfer: Transfer, marks: _Marks) -> Iterator[Period]:
     heard = min(marks.heard, end)
     yield from _waiting(transfer, until_request, heard, "path", "processing in the set-up")
     if not _any_lost(transfer, until_request, heard):
-        yield Period(heard, end, "server" if transfer.is_over else "unknown", "seen")
+        left = end if marks.left is None else min(max(heard, marks.left), end)
+        is_known = transfer.is_over or marks.first is not None
+        yield Period(heard, left, "server" if is_known else "unknown", "seen")
+        yield Period(left, end, "path", "seen")
     else:
         yield from _waiting(transfer, heard, end, "path", "server")
 
@@ -369,11 +384,13 @@ class _Answer:
         answers = self.transfer.answers
         heard = max(begin, min(end, int(answers.arrived[answer]) + shift))
         late = min(heard - begin, rounds.late_ns(answer))
-        request = rounds.asks(packet, answer, begin)
+        request = rounds.asks(packet, answer)
         if request is not None:
             asked = max(begin, min(heard, request + shift))
             yield Period(begin, asked, "client", "inferred")
             yield Period(asked, heard, "path", "inferred")
+        elif rounds.opens_window(answer):
+            yield Period(begin, heard, "receiver's window", "inferred")
         else:
             yield self._window(begin, heard - late, packet)
             yield Period(heard - late, heard, "late acknowledgements", "seen")
@@ -399,6 +416,8 @@ class _Answer:
         sent = int(data.sent[packet])
         if (kind := rounds.timer(packet)) is not None:
             yield Period(begin, end, "timeout", "seen", kind)
+        elif rounds.is_receiver_limited(packet):
+            yield Period(begin, end, "receiver's window", "seen")
         elif rounds.unknown_before(packet) == 0:
             yield from self._nothing_in_flight(begin, end, packet)
         elif rounds.is_partial(packet - 1) and not rounds.in_plateau(sent):

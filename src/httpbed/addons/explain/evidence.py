@@ -17,7 +17,7 @@ import numpy as np
 
 from httpbed.addons.explain import capture
 from httpbed.addons.explain.capture import Headers
-from httpbed.addons.explain.transfer import Numbers, Sent, Transfer
+from httpbed.addons.explain.transfer import Numbers, Sent, Transfer, following, unwrapped
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
 from httpbed.experiment.impairments.rate import TokenBucket
@@ -251,6 +251,7 @@ class _Reading:
             first=none,
             acknowledged=none,
             edge=none,
+            end=none,
         )
 
     def _shifts(self, direction: int) -> tuple[int, int]:
@@ -286,43 +287,12 @@ def _numbered(
     data: Sent, answers: Sent, data_headers: Headers, answer_headers: Headers
 ) -> tuple[Sent, Sent]:
     """Return both directions with TCP's numbers, each from 0 at its SYN."""
-    first = _unwrapped(data_headers.sequence)
+    first = unwrapped(data_headers.sequence)
     own_syn = data_headers.flags & capture.SYN > 0
-    acknowledged = _following(answer_headers.acknowledgement, data_headers.sequence)
-    scale = _scale(answer_headers, data_headers)
+    acknowledged = following(answer_headers.acknowledgement, data_headers.sequence)
+    scale = capture.window_scale(answer_headers, data_headers)
     window = answer_headers.window << np.where(answer_headers.flags & capture.SYN > 0, 0, scale)
     return (
-        replace(data, first=first + own_syn),
+        replace(data, first=first + own_syn, end=first + own_syn + data.payload),
         replace(answers, acknowledged=acknowledged, edge=acknowledged + window),
     )
-
-
-def _nearest(differences: Numbers) -> Numbers:
-    """Return differences of numbers modulo 2^32, each as the nearest one (RFC 9293, 3.4)."""
-    return (differences + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
-def _unwrapped(numbers: Numbers) -> Numbers:
-    """Return TCP's numbers without their wrap at 2^32, from the first packet's."""
-    if not len(numbers):
-        return numbers
-    return np.concatenate([[0], np.cumsum(_nearest(np.diff(numbers)))]).astype(np.int64)
-
-
-def _following(acknowledgement: Numbers, sequence: Numbers) -> Numbers:
-    """Return acknowledgements on the scale of the other direction's numbers."""
-    if not len(acknowledgement) or not len(sequence):
-        return acknowledgement
-    known = np.flatnonzero(acknowledgement)
-    found = np.zeros(len(acknowledgement), dtype=np.int64)
-    if not len(known):
-        return found
-    values = acknowledgement[known]
-    found[known] = _nearest(values[0] - sequence[0]) + _unwrapped(values)
-    return found
-
-
-def _scale(answers: Headers, data: Headers) -> int:
-    """Return the scale of the client's window: only if both SYNs have the option (RFC 7323)."""
-    offered = [one.scale[one.scale >= 0] for one in (answers, data)]
-    return int(offered[0][0]) if all(len(one) for one in offered) else 0

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument
-from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, chosen_format, json_option
+from httpbed.cli.options import (
+    CAMPAIGN,
+    FORMATS,
+    CheckedPath,
+    OneOf,
+    chosen_format,
+    json_option,
+)
 from httpbed.cli.verb import verb
+
+if TYPE_CHECKING:
+    from httpbed.addons.explain.foreign.one_sided import Side
+
+
+def _open(path: Path, context: click.Context) -> None:
+    """Read a campaign's design; a file is read when the verb runs."""
+    if not path.is_file() and (mistakes := CAMPAIGN.mistakes(path, context)):
+        raise ConfigError(mistakes)
 
 
 @verb("explain")
-@click.argument("directory", metavar="DIR", type=CAMPAIGN)
+@click.argument("directory", metavar="DIR|FILE", type=CheckedPath(_open))
 @click.option(
     "--treatment",
     "treatments",
@@ -55,6 +73,24 @@ from httpbed.cli.verb import verb
     " the slower one what it spends more on, until it is as fast as the other.",
 )
 @click.option(
+    "--connection",
+    metavar="NUMBER|END",
+    help="Of a FILE: this connection or request instead of the largest, by its number in the list,"
+    " an address with its port, or a part of the URL.",
+)
+@click.option(
+    "--side",
+    type=OneOf(("client", "server")),
+    metavar="[client|server]",
+    help="Of a capture: where it was made.  [default: inferred from its round trips]",
+)
+@click.option(
+    "--experiment",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of a FILE: write the experiment that would reproduce it here.",
+)
+@click.option(
     "--files",
     type=click.Path(path_type=Path),
     metavar="DIR",
@@ -81,6 +117,9 @@ def command(
     no_run: bool,
     tries: bool,
     why: tuple[str, str] | None,
+    connection: str | None,
+    side: Side | None,
+    experiment: Path | None,
     files: Path,
     clock: Clock | None,
     jobs: Parallelism,
@@ -102,7 +141,27 @@ def command(
 
     It reads packets. Trials that ran with --keep packets have them; others run again, with the same
     losses and draws, in DIR-explained.
+
+    In place of a campaign it takes what others recorded: a capture (pcapng, pcap), a qlog (.qlog,
+    .sqlog), a netlog of Chrome, or a HAR file. What such a file does not show is unknown.
     """
+    if directory.is_file():
+        _refuse_options_of_campaigns(click.get_current_context())
+        from httpbed.addons.explain.foreign import foreign_body
+
+        foreign_body.run(
+            directory,
+            experiment_argument.catalog(recipe_folders),
+            chosen=connection,
+            side=side,
+            experiment=experiment,
+            form=chosen_format(form, as_json=as_json),
+        )
+        return
+    of_files = {"--connection": connection, "--side": side, "--experiment": experiment}
+    if given := [name for name, value in of_files.items() if value is not None]:
+        reason = f"{directory} is a campaign; only files of others have that"
+        raise ConfigError(Mistake(name, reason) for name in given)
     contradictions = {
         ("--try", "--no-run", "it runs trials"): no_run and tries,
         ("--why", "--trial", "it names two treatments"): why and trial,
@@ -130,3 +189,19 @@ def command(
         tries=tries or bool(why),
         form=shown,
     )
+
+
+OF_CAMPAIGNS = ("treatments", "trial", "output", "no_run", "tries", "why", "files", "clock", "jobs")
+
+
+def _refuse_options_of_campaigns(context: click.Context) -> None:
+    given = [
+        parameter.opts[-1]
+        for parameter in context.command.params
+        if parameter.name in OF_CAMPAIGNS
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise ConfigError(
+            Mistake(name, "is an option for campaigns, and this is a file") for name in given
+        )

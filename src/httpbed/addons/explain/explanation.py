@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from httpbed.addons.explain.windows import NamedWindow
 from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG
+from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 from httpbed.report.phrasing import sentence_case
@@ -255,7 +256,12 @@ def of_attempt(  # noqa: PLR0913 - the last two are keywords
         outcome,
         transfer,
         division,
-        held(transfer, division, described, catalog),
+        held(
+            transfer,
+            division,
+            described.hops()[0].http_version,
+            windows.candidates(described, catalog),
+        ),
         _account(artifacts, described) if transfer.protocol == "tcp" else None,
     )
 
@@ -275,7 +281,7 @@ def _require_unaltered(results: Results, row: Mapping[str, Any]) -> None:
 
 
 def held(
-    transfer: Transfer, division: Division, described: Scenario, catalog: Catalog
+    transfer: Transfer, division: Division, version: HttpVersion, known: Iterator[NamedWindow]
 ) -> Held | None:
     """Return the fixed window that was in force for longest; None without any."""
     if division.rounds is None or not division.rounds.plateaus:
@@ -283,8 +289,6 @@ def held(
     if "fixed window" not in division.costs():
         return None
     plateau: Plateau = max(division.rounds.plateaus, key=lambda one: one.end - one.begin)
-    known = windows.candidates(described, catalog)
-    version = described.hops()[0].http_version
     of = windows.named(plateau.payload, transfer.full, version, known)
     return Held(plateau, of, transfer.path.product_bytes)
 

@@ -34,6 +34,8 @@ GROWS_AGAIN = 1.5
 """The same after a loss: of slow start after a timeout."""
 PROMPTED_SHARE = 0.5
 """Share of the packets of a plateau that acknowledgements prompt; a sender that paces has less."""
+MAX_ACK_DELAY_NS = 25_000_000
+"""Longest delay of an acknowledgement, if its sender says nothing else (RFC 9000 section 18.2)."""
 PREDECESSORS = 8
 PARTIAL = 0.9
 """Share of the usual payload below which a packet is not full."""
@@ -136,20 +138,15 @@ class Rounds:
     def _arrivals(self) -> Numbers:
         return np.sort(self.data.arrived[~self.data.lost])
 
-    def asks(self, packet: int, answer: int, begin: int) -> int | None:
+    def asks(self, packet: int, answer: int) -> int | None:
         """Return when the client sent an answer that is a further request; None if it is none.
 
-        A request carries payload, and comes when all that was sent has been acknowledged.
+        A request carries payload, acknowledges nothing new, and comes when nothing is in flight.
         """
-        if begin < self._quiet_before(packet) or not self._is_request(answer):
+        is_request = self._is_request(answer) and self._is_no_acknowledgement(answer)
+        if not is_request or self.unknown_before(packet):
             return None
         return int(self.answers.sent[answer])
-
-    def _quiet_before(self, packet: int) -> int:
-        """Return since when nothing was in flight before a packet; far away if something is."""
-        if self.unknown_before(packet):
-            return 1 << 62
-        return int(self.known[:packet].max(initial=0))
 
     def _is_request(self, answer: int) -> bool:
         payload = int(self.answers.payload[answer])
@@ -163,6 +160,43 @@ class Rounds:
         if not found:
             return None
         return int(self.answers.sent[found[0]]), int(self.answers.arrived[found[-1]])
+
+    def opens_window(self, answer: int) -> bool:
+        """Whether an answer moves a window of its reader, and acknowledges nothing new.
+
+        Over TCP its numbers tell: TCP's own window, or a frame of HTTP/2 in the payload; a
+        duplicate does neither. Over QUIC it comes later than an acknowledgement may, when another
+        answer has already acknowledged all that had arrived.
+        """
+        is_none = self._is_no_acknowledgement(answer)
+        if self.transfer.protocol == "tcp":
+            return is_none
+        late = self.late_ns(answer)
+        return is_none and late > MAX_ACK_DELAY_NS + self.transfer.reaction_ns
+
+    def _is_no_acknowledgement(self, answer: int) -> bool:
+        """Whether an answer tells of no packet that another one has not acknowledged before."""
+        if self.transfer.protocol == "tcp":
+            return bool(self._updates[answer])
+        left = int(self.answers.sent[answer])
+        since = np.searchsorted(self._left, [left - self.late_ns(answer), left])
+        return bool(np.diff(since)[0])
+
+    @cached_property
+    def _left(self) -> Numbers:
+        return np.sort(self.answers.sent)
+
+    @cached_property
+    def _updates(self) -> np.ndarray:
+        answers = self.answers
+        if not len(answers):
+            return np.zeros(0, dtype=bool)
+        known, edge = (
+            np.concatenate([[0], np.maximum.accumulate(one)[:-1]])
+            for one in (answers.acknowledged, answers.edge)
+        )
+        moves = (answers.payload > 0) | (answers.edge > edge)
+        return np.asarray((answers.acknowledged <= known) & moves & (known > 0))
 
     # What the sender knew
 
@@ -276,12 +310,12 @@ class Rounds:
     # Which window held it
 
     def is_receiver_limited(self, packet: int) -> bool:
-        """Whether TCP's advertised window had no room for a full segment before a packet.
+        """Whether the advertised window had no room for a full packet before a packet.
 
         What counts is what the sender had heard when it sent the packet before: acknowledgements
         arrive in bursts, and the first of a burst makes room.
         """
-        if self.transfer.protocol != "tcp" or not packet:
+        if not (self.transfer.protocol == "tcp" or self.transfer.has_credit) or not packet:
             return False
         times, _ = self._heard
         count = int(np.searchsorted(times, self.data.sent[packet - 1], side="right"))
@@ -298,7 +332,7 @@ class Rounds:
     @cached_property
     def _ends(self) -> Numbers:
         """The number behind the last byte that was sent, after each packet."""
-        return np.maximum.accumulate(self.data.first + self.data.payload)
+        return np.maximum.accumulate(self.data.end)
 
     def is_growing(self, at: int) -> bool:
         """Whether the window grows from this round to the next, or grew from the last to this."""

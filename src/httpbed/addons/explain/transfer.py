@@ -48,7 +48,9 @@ class Sent:
     acknowledged: Numbers
     """TCP: number of the next byte that its sender expects; QUIC: 0."""
     edge: Numbers
-    """TCP: number of the first byte that its sender does not yet accept; QUIC: 0."""
+    """Number of the first byte that its sender does not yet accept; 0 where that is not seen."""
+    end: Numbers
+    """Number behind the last byte that counts against the other's ``edge``; 0 likewise."""
 
     def __len__(self) -> int:
         return len(self.sent)
@@ -115,6 +117,14 @@ class Transfer:
     """Whether the other packets are of the same client."""
     remarks: tuple[str, ...] = field(default_factory=tuple)
     """What was left out."""
+    reaction: int = 0
+    """Longest reaction of a host in ns; 0: that of the clock."""
+    is_inferred: bool = False
+    """Whether what the link did is inferred from what one side saw."""
+    has_credit: bool = False
+    """Whether ``edge`` and ``end`` are known over QUIC, by its frames."""
+    hidden: frozenset[str] = frozenset()
+    """Causes that the evidence cannot tell from each other; their time is unknown."""
 
     @cached_property
     def content(self) -> Sent:
@@ -137,4 +147,32 @@ class Transfer:
 
         In virtual time computing takes none; what is left are stamps of packets in one batch.
         """
-        return 200_000 if self.clock == "virtual" else 1_000_000
+        return self.reaction or (200_000 if self.clock == "virtual" else 1_000_000)
+
+
+# TCP's numbers
+
+
+def nearest(differences: Numbers) -> Numbers:
+    """Return differences of numbers modulo 2^32, each as the nearest one (RFC 9293, 3.4)."""
+    return (differences + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def unwrapped(numbers: Numbers) -> Numbers:
+    """Return TCP's numbers without their wrap at 2^32, from the first packet's."""
+    if not len(numbers):
+        return numbers
+    return np.concatenate([[0], np.cumsum(nearest(np.diff(numbers)))]).astype(np.int64)
+
+
+def following(acknowledgement: Numbers, sequence: Numbers) -> Numbers:
+    """Return acknowledgements on the scale of the other direction's numbers."""
+    if not len(acknowledgement) or not len(sequence):
+        return acknowledgement
+    known = np.flatnonzero(acknowledgement)
+    found = np.zeros(len(acknowledgement), dtype=np.int64)
+    if not len(known):
+        return found
+    values = acknowledgement[known]
+    found[known] = nearest(values[0] - sequence[0]) + unwrapped(values)
+    return found

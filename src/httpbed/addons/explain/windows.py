@@ -7,7 +7,7 @@ headers and tags add up to 6 % to full packets, and the last packet may be any p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.experiment.roles import HttpVersion, Role
@@ -40,6 +40,8 @@ class NamedWindow:
     value: str
     """Of the knob; empty without one."""
     window: FixedWindow
+    is_guess: bool = False
+    """Whether only its size speaks for it: the evidence does not name the programs."""
 
     @property
     def name(self) -> str:
@@ -48,7 +50,9 @@ class NamedWindow:
 
     def __str__(self) -> str:
         value = f" = {self.value}" if self.value else ""
-        return f"{self.program}'s {self.name}{value}" if self.window.knob else self.name
+        known = self.window.knob or self.program
+        text = f"{self.program}'s {self.name}{value}" if known else self.name
+        return f"the size of {text}" if self.is_guess else text
 
 
 def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
@@ -70,6 +74,19 @@ def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
     if hop.http_version == "2":
         program = roles[hop.client].implementation
         yield NamedWindow(hop.client, program, HTTP2_BYTES, "", HTTP2_DEFAULT)
+
+
+def fingerprints(catalog: Catalog, versions: Sequence[HttpVersion]) -> Iterator[NamedWindow]:
+    """Yield every window that a recipe knows, for a transfer of unknown programs."""
+    for recipe in catalog.recipes.values():
+        values = settings(recipe.knobs, {})
+        for window in recipe.windows:
+            size = window.size(values)
+            if size and set(versions) & set(window.http_versions):
+                value = values.get(str(window.knob), "")
+                yield NamedWindow("", recipe.name, size, value, window, is_guess=True)
+    if "2" in versions:
+        yield NamedWindow("client", "", HTTP2_BYTES, "", HTTP2_DEFAULT, is_guess=True)
 
 
 def named(

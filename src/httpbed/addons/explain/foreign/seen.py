@@ -1,0 +1,195 @@
+"""What one place saw of a connection, both directions with their numbers counted from 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from httpbed.addons.explain import capture
+from httpbed.addons.explain.foreign import connections
+from httpbed.addons.explain.foreign.connections import Packets
+from httpbed.addons.explain.transfer import Flags, Numbers, Protocol, following, unwrapped
+
+NS = 1_000_000_000
+FAR = 1 << 61
+MAX_SEGMENT, MAX_DATAGRAM = 1460, 1472
+"""Payload of a full packet over Ethernet, if no handshake says it."""
+GREETING = 4
+"""Packets of a client that belong to its handshake."""
+NEED_NUMBERS = frozenset(
+    {
+        "late acknowledgements",
+        "receiver's window",
+        "sender's reaction",
+        "recovery",
+        "timeout",
+        "pacing",
+        "congestion window",
+    }
+)
+"""Causes that only the numbers of lost and acknowledged packets tell apart."""
+NEED_ACKNOWLEDGEMENTS = frozenset({"link", "slow start", "server", "client"})
+"""Causes that at the server only acknowledgements tell apart."""
+
+
+class OneSidedError(ValueError):
+    """A connection cannot be divided; the reason is a part of a sentence."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """One direction as the place saw it, its numbers counted from 0."""
+
+    at: Numbers
+    bytes: Numbers
+    payload: Numbers
+    first: Numbers
+    """TCP: number of its first byte; QUIC: its packet number, or 0."""
+    acknowledged: Numbers
+    edge: Numbers
+    """Of answers: the first number that is not yet accepted; of data over QUIC: the number behind
+    the last byte of its main stream."""
+    stamp: Numbers
+    echo: Numbers
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def where(self, chosen: Flags | Numbers) -> Half:
+        """Return the chosen packets."""
+        return Half(**{name: getattr(self, name)[chosen] for name in self.__annotations__})
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A connection as one place saw it, times in ns from its first packet."""
+
+    protocol: Protocol
+    data: Half
+    answers: Half
+    request: int | None
+    """When the request passed the place; None: its handshake is not in the file."""
+    handshake: tuple[int, int] | None
+    """Server's and client's part of the round trip, by the handshake."""
+    ends: bool
+    """Whether the connection was closed, or silent afterwards."""
+    remarks: tuple[str, ...] = field(default_factory=tuple)
+    is_numbered: bool = True
+    """Whether losses are seen by the numbers of bytes or packets."""
+    lost: Flags | None = None
+    """Which packets of the data were lost, where the evidence says so itself."""
+    has_credit: bool = False
+    """Whether frames say how much the client accepts, over QUIC."""
+
+
+def of_capture(packets: Packets, file_end: int) -> Seen:
+    """Return what a capture has of a connection.
+
+    :raises OneSidedError: when a direction or all data is missing.
+    """
+    connection = packets.connection
+    headers, remarks = packets.headers, list[str]()
+    if not packets.from_server.any() or packets.from_server.all():
+        which = "client to server" if not packets.from_server.any() else "server to client"
+        raise OneSidedError(f"the file has packets from {which} only; capture both directions")
+    if packets.is_cut:
+        remarks.append(f"its first {connections.MAX_PACKETS} packets")
+    full = _full(packets)
+    packets, joined = connections.split(packets, full)
+    if joined:
+        what = "joined or not yet cut by offloads"
+        remarks.append(f"{joined} packets were {what}, and are taken as packets of {full} bytes")
+    headers, down = packets.headers, packets.from_server
+    start = int(headers.at[0])
+    is_tcp = not connection.is_quic
+    data, answers = headers.where(down), headers.where(~down)
+    if is_tcp:
+        first = unwrapped(data.sequence) + (data.flags & capture.SYN > 0)
+        acknowledged = following(answers.acknowledgement, data.sequence)
+        scale = capture.window_scale(answers, data)
+        window = answers.window << np.where(answers.flags & capture.SYN > 0, 0, scale)
+        if (data.flags & capture.SYN).sum() == 0:
+            remarks.append("without its handshake, so windows are not scaled and are left out")
+            window = np.full(len(answers), FAR)
+    else:
+        first, acknowledged = np.zeros(len(data), dtype=np.int64), np.zeros(len(answers), np.int64)
+        window = acknowledged
+        remarks.append("QUIC without keys: losses, acknowledgements and windows are not seen")
+    closes = capture.FIN | capture.RST
+    ends = bool(is_tcp and (headers.flags & closes).any())
+    silent = file_end - int(headers.at[-1]) > NS
+    return Seen(
+        protocol="tcp" if is_tcp else "quic",
+        data=_half(data, start, first, np.zeros_like(first), np.zeros_like(first)),
+        answers=_half(
+            answers, start, unwrapped(answers.sequence), acknowledged, acknowledged + window
+        ),
+        request=_request(packets, start),
+        handshake=_handshake(packets),
+        ends=ends or silent,
+        remarks=tuple(remarks),
+        is_numbered=is_tcp,
+    )
+
+
+def _half(one: capture.Headers, start: int, first: Numbers, known: Numbers, edge: Numbers) -> Half:
+    return Half(one.at - start, one.bytes, one.payload, first, known, edge, one.stamp, one.echo)
+
+
+def _full(packets: Packets) -> int:
+    """Return the largest payload of a packet on the wire."""
+    payload = packets.headers.payload
+    offered = packets.headers.segment[packets.headers.segment > 0]
+    most = int(offered.min()) if len(offered) else MAX_SEGMENT
+    if packets.connection.is_quic:
+        most = MAX_DATAGRAM
+    fitting = payload[(payload <= most) & (2 * payload >= most)]
+    if not len(fitting):
+        return most - 12 if (packets.headers.stamp >= 0).any() else most
+    values, counts = np.unique(fitting, return_counts=True)
+    return int(values[np.argmax(counts)]) if counts.max() > 2 else most
+
+
+def _handshake(packets: Packets) -> tuple[int, int] | None:
+    headers, down = packets.headers, packets.from_server
+    if packets.connection.is_quic:
+        greets = headers.flags & capture.LONG_HEADER > 0
+        first = np.flatnonzero(greets & ~down)
+        reply = np.flatnonzero(greets & down)
+    else:
+        first = np.flatnonzero((headers.flags & capture.SYN > 0) & ~down)
+        reply = np.flatnonzero((headers.flags & capture.SYN > 0) & down)
+    if not len(first) or not len(reply):
+        return None
+    before = first[first < reply[0]]
+    after = np.flatnonzero(~down & (np.arange(len(headers)) > reply[0]))
+    if not len(before) or not len(after):
+        return None
+    at = headers.at
+    server_part = int(at[reply[0]] - at[before[-1]])
+    if not packets.connection.is_quic:
+        return server_part, int(at[after[0]] - at[reply[0]])
+    # A hello may take several datagrams, of which the server answers the first.
+    replies = np.flatnonzero(down)
+    waits = [int(at[one] - at[replies[replies < one][-1]]) for one in after[:GREETING].tolist()]
+    return server_part, (waits[0] if server_part > max(waits) else max(waits))
+
+
+def _request(packets: Packets, start: int) -> int | None:
+    """Return when the request passed: the client's first packet after its part of a handshake."""
+    headers, down = packets.headers, packets.from_server
+    mine = np.flatnonzero(~down & (headers.payload > 0))
+    answered = np.flatnonzero(down & (headers.payload > 0))
+    if not len(mine) or not len(answered) or _handshake(packets) is None:
+        return None
+    if packets.connection.is_quic:
+        later = mine[headers.flags[mine] & capture.LONG_HEADER == 0]
+        return int(headers.at[later[0]]) - start if len(later) else None
+    record = packets.first_record[mine]
+    if record[0] != connections.TLS_HANDSHAKE:
+        return int(headers.at[mine[0]]) - start
+    # What follows the hello before the server's is a part of it.
+    is_ready = np.isin(record, (connections.TLS_DATA, connections.TLS_CHANGE))
+    ready = mine[is_ready & (mine > answered[0])]
+    return int(headers.at[ready[0]]) - start if len(ready) else None
