@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from httpbed.base.addon import Seam
 from httpbed.experiment.document import words as words_of
+from httpbed.experiment.stated_tables import STATED_TABLES
 from httpbed.report.phrasing import Sentence
 from httpbed.results.findings import Findings
 from httpbed.store.results import Results
@@ -223,8 +224,10 @@ class ReportInput:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of the experiment file."""
-        return words_of(self.document)
+        """The words of the experiment file, and its tables, which another file may replace."""
+        stated = self.results.stated_experiment
+        tables = (one.name for one in STATED_TABLES.provided() if getattr(stated, one.field))
+        return words_of(self.document).union(tables)
 
     @cached_property
     def listed(self) -> Findings:
