@@ -11,7 +11,7 @@ import pytest
 
 import reports
 from campaigns import VERSIONS, Ending, campaign, timed
-from httpbed.report import svg
+from httpbed.report import publish, svg
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 from report_script import without_own_script
@@ -163,6 +163,19 @@ def test_publishing_writes_page_and_figures(tmp_path: Path) -> None:
         "figures/request_time-distribution.svg",
         "report.html",
     ]
+
+
+def test_figures_are_pdf_only_on_request_and_never_outdated(tmp_path: Path) -> None:
+    """Those of an earlier request are drawn again with the SVG that they belong to."""
+    results = campaign(evil, directory=tmp_path)
+    drawn = publish.document(results)
+    publish.save(drawn, tmp_path)
+    assert not [*tmp_path.rglob("*.pdf")]
+    outdated = tmp_path / "figures" / "request_time-by-loss.pdf"
+    outdated.write_bytes(b"%PDF-outdated")
+    publish.save(drawn, tmp_path)
+    assert [*tmp_path.rglob("*.pdf")] == [outdated]
+    assert outdated.read_bytes() != b"%PDF-outdated"
 
 
 def test_the_same_results_give_the_same_files(tmp_path: Path) -> None:

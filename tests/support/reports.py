@@ -24,9 +24,9 @@ def saved(
     *,
     every_trial: bool = False,
 ) -> Path:
-    """Write the HTML report and its figures; return its path."""
+    """Write the HTML report and its figures as ``httpbed report`` does; return its path."""
     document = publish.document(results, findings, every_trial=every_trial)
-    return publish.save(document, results.directory, path)
+    return publish.save(document, results.directory, path, as_pdf=True)
 
 
 def show(results: Results, findings: Findings, path: Path | None, out: Console) -> None:

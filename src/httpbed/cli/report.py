@@ -237,12 +237,14 @@ def _whole(
     if form == "markdown":
         echo(publish.in_markdown(results, findings), nl=False)
         return
+    if form == "text":
+        publish.show_and_save(
+            results, findings, output, every_trial=every_trial, with_checks=verbose, as_pdf=True
+        )
+        return
     document = publish.document(results, findings, every_trial=every_trial)
-    path = publish.save(document, results.directory, output)
-    if form == "json":
-        echo(json.dumps(summary(results, findings, path), indent=1))
-    else:
-        publish.show(document, path, with_checks=verbose)
+    path = publish.save(document, results.directory, output, as_pdf=True)
+    echo(json.dumps(summary(results, findings, path), indent=1))
 
 
 def _require_compatible(

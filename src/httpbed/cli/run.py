@@ -173,16 +173,16 @@ def report(directory: Path, form: str) -> Findings:
 
     results = query.read(directory)
     findings = find(results)
-    document = publish.document(results, findings)
-    path = publish.save(document, results.directory)
     if failed := every_trial_failed(findings.tally):
         say(failed)
+    if form == "text":
+        publish.show_and_save(results, findings)
+        return findings
+    path = publish.save(publish.document(results, findings), results.directory)
     if form == "json":
         echo(json.dumps(summary(results, findings, path), indent=1))
-    elif form == "markdown":
-        echo(publish.in_markdown(results, findings), nl=False)
     else:
-        publish.show(document, path)
+        echo(publish.in_markdown(results, findings), nl=False)
     return findings
 
 

@@ -107,11 +107,13 @@ class Plot:
             self.figure.savefig(buffer, format="pdf", metadata={"CreationDate": None})
         return buffer.getvalue()
 
-    def save(self, folder: Path) -> None:
-        """Write the SVG and the PDF."""
+    def save(self, folder: Path, *, as_pdf: bool) -> None:
+        """Write the SVG, and the PDF if that is asked for or would be outdated."""
         folder.mkdir(parents=True, exist_ok=True)
         disk.write_beside(folder / f"{self.name}.svg", self.svg().encode())
-        disk.write_beside(folder / f"{self.name}.pdf", self.pdf())
+        pdf = folder / f"{self.name}.pdf"
+        if as_pdf or pdf.exists():
+            disk.write_beside(pdf, self.pdf())
 
 
 def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:

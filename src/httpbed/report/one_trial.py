@@ -79,7 +79,7 @@ class ShownTrial:
         folder = directory / FIGURES
         plots = [plot for part in self.parts for plot in part.plots()]
         for plot in plots:
-            plot.save(folder)
+            plot.save(folder, as_pdf=True)
         return [folder / f"{plot.name}.{kind}" for plot in plots for kind in ("svg", "pdf")]
 
 

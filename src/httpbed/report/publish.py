@@ -39,13 +39,19 @@ def document(
 
 
 def save(
-    document: Document, directory: Path, path: Path | None = None, *, name: str = REPORT
+    document: Document,
+    directory: Path,
+    path: Path | None = None,
+    *,
+    name: str = REPORT,
+    as_pdf: bool = False,
 ) -> Path:
     """Write the HTML report and its figures; return its path.
 
     Without a ``path`` of the user's it goes into the campaign, by its ``name``.
 
     The report appears whole or not at all; figures go to the folder ``figures`` beside it.
+    ``as_pdf`` writes them as PDF, too, which takes as long as the rest of the report.
     """
     write = disk.write_output if path else disk.write_beside
     path = path or directory / name
@@ -53,12 +59,31 @@ def save(
     folder = path.parent / FIGURES
     for section in document.sections:
         for plot in section.figures():
-            plot.save(folder)
+            plot.save(folder, as_pdf=as_pdf)
         for file, data in section.files.items():
             folder.mkdir(parents=True, exist_ok=True)
             disk.write_beside(folder / file, data)
     write(path, text.encode())
     return path
+
+
+def show_and_save(  # noqa: PLR0913 - the options of httpbed report
+    results: Results,
+    findings: Findings,
+    path: Path | None = None,
+    *,
+    every_trial: bool = False,
+    with_checks: bool = False,
+    as_pdf: bool = False,
+) -> None:
+    """Print the report, then draw and write the HTML report, whose path is the last line.
+
+    On a busy machine drawing takes most of a minute, and nobody waits for it to read the answer.
+    """
+    show(document(results, findings, draws=False), None, with_checks=with_checks)
+    drawn = document(results, findings, every_trial=every_trial)
+    written = save(drawn, results.directory, path, as_pdf=as_pdf)
+    terminal_report.show_path(written, terminal.console())
 
 
 def show(

@@ -62,7 +62,12 @@ def show(
     checks = list(_checks(document, out.width - INDENT)) if with_checks else []
     terminal.show(out, (_facts(heading), "", table, "", _facts(texts), *checks))
     if report is not None:
-        out.print(Text(f"{'report':<{KEY_WIDTH}}  {report}"), soft_wrap=True)
+        show_path(report, out)
+
+
+def show_path(report: Path, out: Console) -> None:
+    """Print where the HTML report is."""
+    out.print(Text(f"{'report':<{KEY_WIDTH}}  {report}"), soft_wrap=True)
 
 
 def _checks(document: Document, width: int) -> Iterator[RenderableType]:

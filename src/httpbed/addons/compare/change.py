@@ -9,7 +9,7 @@ from pathlib import Path
 from httpbed.base.errors import visible
 from httpbed.cli import run
 from httpbed.cli.echo import echo, say
-from httpbed.report import change_table, publish, terminal
+from httpbed.report import change_table, publish, terminal, terminal_report
 from httpbed.report.phrasing import few, listed, treatment
 from httpbed.results import regression, selection
 from httpbed.results.comparison import EQUAL_MARGIN
@@ -33,13 +33,17 @@ def report_change(directory: Path, form: str, fail_above: float | None) -> int:
     """
     results = query.read(directory)
     findings = find(results)
-    document = publish.document(results, findings)
-    path = publish.save(document, directory)
     margin = EQUAL_MARGIN if fail_above is None else fail_above
     metric = findings.metric
     changes = regression.compare_builds(results, metric, margin)
     verdict: GateVerdict = "refused" if findings.selected else regression.verdict(changes)
     last = _closing(verdict, findings, changes)
+    if form == "text":
+        publish.show(publish.document(results, findings, draws=False), None)
+        change_table.show(changes, metric, terminal.console())
+        echo(last)
+    document = publish.document(results, findings)
+    path = publish.save(document, directory)
     if form == "json":
         change = {**change_table.values(changes, metric, margin), "verdict": verdict}
         values = {**publish.summary(results, findings, path), "change": change}
@@ -49,9 +53,7 @@ def report_change(directory: Path, form: str, fail_above: float | None) -> int:
         text = change_table.in_markdown(question, changes, metric, document.notes, last)
         echo(text, nl=False)
     else:
-        publish.show(document, path)
-        change_table.show(changes, metric, terminal.console())
-        echo(last)
+        terminal_report.show_path(path, terminal.console())
     fails = fail_above is not None and verdict in {"regression", "refused"}
     return 1 if fails else _exit_code(findings)
 
