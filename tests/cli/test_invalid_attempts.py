@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import page_campaigns
 import stored_campaigns
 from httpbed.base.clock import Clock
+from httpbed.campaign import preparation
 from httpbed.campaign.executor import AttemptProgress
 from httpbed.cli.invalid_attempts import InvalidAttempts
 from httpbed.experiment.check import CARRIED_OUT, LATENESS, PRESSURE
-from httpbed.experiment.trial import Attempt, Check
+from httpbed.experiment.trial import Attempt, Check, Trial
+from httpbed.programs import catalog as catalogs
 
 TRIALS = stored_campaigns.loaded().trials
 STRAINED = [PRESSURE.result(passed=False, figure="62 % of 1.00 s with a task waiting")]
@@ -17,11 +20,19 @@ LATE = [*STRAINED, LATENESS.result(passed=False, figure="p99 9 ms")]
 BROKEN = [CARRIED_OUT.result(passed=False, figure="the emulator died " * 30)]
 
 
+SLOWED = page_campaigns.PAGES.replace('kind = "page"', 'kind = "page"\ncpu_slowdown = 4')
+OF_SLOWED = preparation.load(SLOWED, catalogs.load()).trials
+
+
 def attempt(
-    place: int, number: int, checks: Iterable[Check] | None, clock: Clock = "real"
+    place: int,
+    number: int,
+    checks: Iterable[Check] | None,
+    clock: Clock = "real",
+    trials: Sequence[Trial] = TRIALS,
 ) -> Attempt:
     """Return an attempt at a trial of the design; None makes it valid."""
-    trial = TRIALS[place].model_copy(update={"clock": clock})
+    trial = trials[place].model_copy(update={"clock": clock})
     kind = "completed" if checks is None else "invalid"
     made = stored_campaigns.record(trial, number, kind).attempt
     if checks is None:
@@ -65,6 +76,15 @@ def test_the_clock_that_helps_is_named_once_and_only_in_real_time() -> None:
     assert "2 trials again at the end" in real[0]
     assert "1 trial given up" in real[1]
     assert not any("--clock" in line for line in lines(told("virtual")))
+
+
+def test_a_slowed_down_processor_is_not_sent_to_virtual_time() -> None:
+    """It has no effect there, and httpbed refuses it."""
+    told = AttemptProgress(attempt(0, 1, STRAINED, trials=OF_SLOWED), retried=False)
+    (line,) = lines([told])
+    assert "1 invalid attempt" in line
+    assert "--clock" not in line
+    assert "cpu_slowdown" in line
 
 
 def test_a_run_without_invalid_attempts_has_no_such_line() -> None:

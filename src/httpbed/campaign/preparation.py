@@ -70,6 +70,11 @@ class LoadedExperiment:
         """Return all workloads."""
         return [workload for scenario in self.scenarios() for workload in scenario.workloads()]
 
+    @property
+    def needs_real_time(self) -> str:
+        """The field of a workload that has no effect in virtual time; empty without one."""
+        return next(filter(None, (one.needs_real_time for one in self.workloads())), "")
+
     def browsers(self) -> set[str]:
         """Return the names of the implementations that load pages."""
         return {

@@ -24,8 +24,8 @@ class _OfBlock:
     later: int = 0
     """Trials that are tried again at the end of the run."""
     given_up: int = 0
-    by_strain: bool = False
-    """Whether a busy machine is among the reasons, in real time."""
+    remedy: str = ""
+    """What helps if a busy machine is among the reasons, in real time."""
 
 
 class InvalidAttempts:
@@ -35,7 +35,7 @@ class InvalidAttempts:
         self._per_block = per_block
         self._turns = Counter[int]()
         self._blocks = defaultdict[int, _OfBlock](_OfBlock)
-        self._has_named_clock = False
+        self._has_named_remedy = False
 
     def note(self, progress: AttemptProgress) -> Iterator[str]:
         """Count an attempt; yield the line of its block if that is complete now."""
@@ -58,8 +58,9 @@ class InvalidAttempts:
         of_block.reasons[_reason(attempt)] += 1
         of_block.later += progress.later
         of_block.given_up += not progress.retried
-        is_real = attempt.trial.clock == "real"
-        of_block.by_strain = of_block.by_strain or (is_real and verdict.is_strained(attempt))
+        if attempt.trial.clock == "real" and verdict.is_strained(attempt):
+            field = attempt.trial.scenario().workload.needs_real_time
+            of_block.remedy = f"{field} needs a machine without other load" if field else CALM_CLOCK
 
     def _line(self, block: int) -> Iterator[str]:
         of_block = self._blocks.pop(block, None)
@@ -74,9 +75,9 @@ class InvalidAttempts:
             parts.append(f"{_trials(of_block.later)} again at the end")
         if of_block.given_up:
             parts.append(f"{_trials(of_block.given_up)} given up; the same command tries again")
-        if of_block.by_strain and not self._has_named_clock:
-            self._has_named_clock = True
-            parts.append(CALM_CLOCK)
+        if of_block.remedy and not self._has_named_remedy:
+            self._has_named_remedy = True
+            parts.append(of_block.remedy)
         yield "; ".join(parts)
 
 

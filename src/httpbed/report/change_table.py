@@ -19,7 +19,7 @@ from httpbed.report.phrasing import (
     number_format,
     sentence_case,
     title,
-    treatment,
+    whole_treatment,
 )
 from httpbed.report.terminal import Console
 from httpbed.results import regression
@@ -37,7 +37,7 @@ TONES: Mapping[GateVerdict, Tone] = {
 def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
     """Lay out a row for each treatment; times are in milliseconds."""
     scale = _scale(metric, [one.value for pair in changes for one in pair.medians if one])
-    names = (treatment(one.levels, tuple(one.levels)) for one in changes)
+    names = (whole_treatment(one.levels) for one in changes)
     medians = zip(*(one.medians for one in changes), strict=True)
     return Table(
         "Change",

@@ -12,7 +12,7 @@ from rich.text import Text
 from httpbed.base.errors import visible
 from httpbed.experiment.design import Difference
 from httpbed.experiment.metric import METRICS
-from httpbed.report.phrasing import DASH, compared_blocks, title, treatment
+from httpbed.report.phrasing import DASH, compared_blocks, title, whole_treatment
 from httpbed.report.terminal import Console
 from httpbed.results.campaign_comparison import TreatmentDifference
 from httpbed.store import resume
@@ -40,7 +40,7 @@ def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) 
         table.add_column(header)
     for difference in differences:
         table.add_row(
-            Text(visible(treatment(difference.levels, tuple(difference.levels)))),
+            Text(visible(whole_treatment(difference.levels))),
             f"{difference.ratio:.3f}" if math.isfinite(difference.ratio) else DASH,
             _interval(difference),
             compared_blocks(difference.pairs, difference.blocks),

@@ -25,7 +25,7 @@ from httpbed.report.phrasing import (
     percent,
     title,
 )
-from httpbed.results import attempts, estimate, evidence, selection
+from httpbed.results import attempts, estimate, evidence, sample, selection
 from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, MIN_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
@@ -161,11 +161,17 @@ def _again(clock: Clock, results: Results) -> str:
             "the same command repeats only attempts whose guest died; others would end the same way"
         )
     again = "the same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
-    if evidence.lack_for_strain(results):
+    if evidence.lack_for_strain(results) and not _needs_real_time(results):
         return (
             f"--clock virtual, in another folder (-o), does not depend on other programs; {again}"
         )
     return again
+
+
+def _needs_real_time(results: Results) -> bool:
+    treatments = results.experiment.treatments()
+    scenarios = (sample.scenario(results, levels) for levels in treatments)
+    return any(one.workload.needs_real_time for one in scenarios)
 
 
 def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:

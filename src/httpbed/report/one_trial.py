@@ -11,7 +11,7 @@ from rich.text import Text
 
 from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, visible
-from httpbed.report.phrasing import treatment
+from httpbed.report.phrasing import whole_treatment
 from httpbed.report.terminal import Console
 from httpbed.results import attempts
 from httpbed.results.attempts import AttemptRow
@@ -64,7 +64,7 @@ class ShownTrial:
         where = f"{row['block']}/{row['trial']}, attempt {row['attempt']}: {row['outcome']}"
         course = [line for part in self.parts for line in part.lines]
         none = ("over time", "no record; links of the kernel and earlier versions keep none")
-        known = [("trial", where), ("treatment", treatment(self.levels, self.levels))]
+        known = [("trial", where), ("treatment", whole_treatment(self.levels))]
         return [*known, *(course or [none])]
 
     def values(self, figures: list[Path]) -> dict[str, Any]:

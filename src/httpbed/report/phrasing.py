@@ -198,6 +198,11 @@ def treatment(levels: Mapping[str, str], names: Iterable[str]) -> str:
     return ", ".join(level(name, levels[name]) for name in names) or "all"
 
 
+def whole_treatment(levels: Mapping[str, str]) -> str:
+    """Name a treatment by all of its levels; without a factor it is the only one."""
+    return treatment(levels, levels) if levels else "the only treatment"
+
+
 def treatment_in_sentence(levels: Mapping[str, str], names: Iterable[str]) -> str:
     """Name a treatment without commas between its levels: ``HTTP/3 (bbr)``."""
     first, *others = [level(name, levels[name]) for name in names] or ["all"]

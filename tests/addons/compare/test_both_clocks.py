@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+
+import pytest
 
 from httpbed.addons.compare import both_clocks
 from httpbed.experiment.factorial import treatment_key
+from httpbed.report import terminal
 from httpbed.results.sample import Sample, Tally
 
 LEVELS = {"client": "curl:h3"}
@@ -38,6 +42,16 @@ def test_trials_without_a_pair_are_counted_by_their_clock() -> None:
     found = row({1: 1.0, 2: 1.0}, {2: 1.1, 3: 1.1, 4: 1.1})
     assert (found.found.n, found.only) == (1, {"real": 1, "virtual": 2})
     assert (found.real_s, found.virtual_s) == (1.0, 1.1)
+
+
+def test_a_single_treatment_is_not_called_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """It has no factor, and so no level to be named by."""
+    alone = Sample("request_time", {}, times(1), {}, ">", Tally(planned=8))
+    key = treatment_key({})
+    both_clocks.show(both_clocks.rows({key: alone}, {key: alone}), terminal.console())
+    shown = capsys.readouterr().out
+    assert re.search(r"^the only treatment +8 ", shown, re.MULTILINE)
+    assert "all" not in shown.split()
 
 
 def test_a_treatment_that_never_completed_has_no_ratio() -> None:

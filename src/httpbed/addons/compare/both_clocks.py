@@ -23,7 +23,7 @@ from httpbed.base.errors import visible
 from httpbed.cli import run
 from httpbed.experiment.factorial import TreatmentKey
 from httpbed.report import publish
-from httpbed.report.phrasing import DASH, duration, treatment
+from httpbed.report.phrasing import DASH, duration, whole_treatment
 from httpbed.report.terminal import Console
 from httpbed.results import log_ratio, sample
 from httpbed.results.findings import find
@@ -96,7 +96,7 @@ def show(found: Sequence[TreatmentByClocks], out: Console) -> None:
     for one in found:
         has_ratio = one.found.n > 0
         table.add_row(
-            Text(visible(treatment(one.levels, tuple(one.levels)))),
+            Text(visible(whole_treatment(one.levels))),
             str(one.found.n),
             *(DASH if time is None else duration(time) for time in (one.real_s, one.virtual_s)),
             f"{one.found.ratio:.3f}" if has_ratio else DASH,

@@ -10,7 +10,7 @@ from httpbed.base.errors import visible
 from httpbed.cli import run
 from httpbed.cli.echo import echo, say
 from httpbed.report import change_table, publish, terminal, terminal_report
-from httpbed.report.phrasing import few, listed, treatment
+from httpbed.report.phrasing import few, listed, whole_treatment
 from httpbed.results import regression, selection
 from httpbed.results.comparison import EQUAL_MARGIN
 from httpbed.results.findings import Findings, find
@@ -83,4 +83,4 @@ def _without_result(findings: Findings) -> Iterator[str]:
     """Yield each treatment without any value."""
     for _, row in findings.rows():
         if row.estimate is None:
-            yield treatment(row.levels, tuple(row.levels))
+            yield whole_treatment(row.levels)

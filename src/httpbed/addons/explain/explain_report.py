@@ -37,7 +37,7 @@ from httpbed.report.document import (
     SectionMaker,
     Table,
 )
-from httpbed.report.phrasing import Sentence, listed, treatment
+from httpbed.report.phrasing import Sentence, listed, whole_treatment
 from httpbed.report.sections import Document
 from httpbed.store import layout
 from httpbed.store.results import Results
@@ -64,7 +64,7 @@ READING = (
 
 def title(one: Explained | Unexplained) -> str:
     """Name a trial by its treatment."""
-    return treatment(one.levels, one.levels)
+    return whole_treatment(one.levels)
 
 
 @dataclass(frozen=True)

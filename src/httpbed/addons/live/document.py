@@ -14,7 +14,7 @@ from httpbed.report.phrasing import (
     coverage,
     number_format,
     title,
-    treatment,
+    whole_treatment,
 )
 from httpbed.results.estimate import Estimate
 from httpbed.results.status import Ended, Reason, Status, Treatment
@@ -89,14 +89,14 @@ def _reason(reason: Reason) -> dict[str, Any]:
 
 
 def _ended(one: Ended) -> dict[str, Any]:
-    return {**asdict(one), "treatment": treatment(one.levels, one.levels)}
+    return {**asdict(one), "treatment": whole_treatment(one.levels)}
 
 
 def _treatment(seen: Treatment, scale: NumberFormat) -> dict[str, Any]:
     sample, estimate = seen.sample, seen.estimate
     return {
         "levels": dict(sample.levels),
-        "treatment": treatment(sample.levels, sample.levels),
+        "treatment": whole_treatment(sample.levels),
         "n": sample.n,
         "completed": sample.tally.completed,
         "planned": sample.tally.planned,

@@ -18,7 +18,7 @@ from httpbed.addons.pages.report.section import waterfall_of
 from httpbed.base import units
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.one_trial import TrialPart, TrialView
-from httpbed.report.phrasing import brief_duration, shortened, treatment
+from httpbed.report.phrasing import brief_duration, shortened, whole_treatment
 from httpbed.results.attempts import AttemptRow
 from httpbed.store.results import Results
 
@@ -36,14 +36,14 @@ def plots(trial: PageTrial) -> list[Plot]:
     with mpl.rc_context(STYLE):
         drawn = [waterfall_of(load, f"{name}-waterfall", f"trial {trial.name}")]
         if load.frames:
-            text = treatment(trial.levels, trial.levels)
+            text = whole_treatment(trial.levels)
             texts = f"Filmstrip of trial {trial.name}."
             where = f"trial {trial.name}{thumbnails.end(load)}"
             strip = filmstrip.draw({text: (load, where)})
             drawn.append(PhotoPlot(f"{name}-filmstrip", texts, texts, strip))
         if steps := loads.progress(load):
             texts = f"Visual progress of trial {trial.name}."
-            curve = progress.draw({treatment(trial.levels, trial.levels): [steps]})
+            curve = progress.draw({whole_treatment(trial.levels): [steps]})
             drawn.append(Plot(f"{name}-progress", texts, texts, curve))
     return drawn
 

@@ -61,6 +61,26 @@ def test_a_pause_for_the_congestion_window_is_queueing() -> None:
     assert times(page(), image(1, 300, RTT_MS + 5), slow).delays_s[2] == pytest.approx(0.16)
 
 
+def small(number: int, start_ms: float, wait_ms: float, size: int) -> Said:
+    """An image that arrived whole with its head, in one TLS record."""
+    return Said(f"{MAIN}/{number}.png", start_ms, size=size, more={"timings": {"wait": wait_ms}})
+
+
+def test_the_transmission_of_small_responses_is_no_server_time() -> None:
+    """12 kB take 10 ms at 10 Mbit/s, and no body that follows its head tells the rate."""
+    sizes = (12_000, 9000, 6000, 12_000)
+    images = [small(n, 300 * (n + 1), RTT_MS + s / 1200, s) for n, s in enumerate(sizes)]
+    slow = small(9, 3000, RTT_MS + 10 + 70, 12_000)
+    assert times(page(), *images, slow).delays_s == pytest.approx((0.0275, 0, 0, 0, 0, 0.07))
+
+
+def test_server_times_that_differ_give_no_rate() -> None:
+    """Two records are alike, which may be chance."""
+    waits = {1: 20, 2: 24, 3: 60}
+    images = [small(n, 300 * n, RTT_MS + wait, 12_000) for n, wait in waits.items()]
+    assert times(page(), *images).delays_s == pytest.approx((0.03, 0.02, 0.024, 0.06))
+
+
 @pytest.mark.parametrize(
     ("sent", "number"), [(0, 0), (14_600, 0), (14_601, 1), (43_800, 1), (43_801, 2), (10**6, 6)]
 )

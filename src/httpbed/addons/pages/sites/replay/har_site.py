@@ -38,7 +38,7 @@ from httpbed.addons.pages.sites.site import (
 )
 from httpbed.base.errors import ConfigError, Mistake
 
-VERSION = "2"
+VERSION = "3"
 """Of how a site is made: another version makes another site of the same file."""
 MAX_NAMED = 5
 """Origins that a sentence names."""

@@ -14,7 +14,9 @@ A HAR file's ``wait`` runs from the end of the request to the head of the respon
 A replay has its own network, which makes 1 to 3 again. So only 4 may delay the replayed response;
 otherwise the queueing of the recording is replayed as server time, and queued once more.
 
-1 comes from the recorded connects, and 2 from the rate at which bodies arrived. 3 cannot be
+1 comes from the recorded connects, and 2 from the rate at which bodies arrived. If nearly all of
+them arrived whole with their heads, as small ones over TLS do, the rate is that of the fastest
+records: no record takes less time than its transmission, and server times differ. 3 cannot be
 separated from 4 once they mix, but it has an upper bound: the transmission of all other responses
 that were under way between request and head, and a round trip for each time that the congestion
 window was used up. A window begins with ten segments (RFC 6928) and doubles each round trip, so it
@@ -41,6 +43,9 @@ ROUNDED_S = 0.002
 """Shorter times are no server time: browsers round, and a request takes time to send."""
 MIN_BYTES, MIN_RECEIVED_S = 2**16, 0.01
 """Least bytes and time from which a rate is computed."""
+MIN_RECORD_BYTES, MIN_ALIKE = 4096, 3
+"""Least length and number of the records whose waits give the rate; they differ by no more than
+:data:`OVERHEAD`."""
 OVERHEAD = 1.25
 """Transmission takes up to this much longer than computed: packets have headers, and the recorded
 times from which the rate comes are those at which the browser read."""
@@ -75,8 +80,8 @@ def server_times(requests: Sequence[SelectedRequest], sizes: Sequence[Size]) -> 
     """Return the server's time of each response."""
     arrivals = [_arrival(one, size) for one, size in zip(requests, sizes, strict=True)]
     records = [_record(one, size) for one, size in zip(requests, sizes, strict=True)]
-    byte_s = _seconds_per_byte(arrivals, records)
     round_trips_s, unconnected = _round_trips_s(requests)
+    byte_s = _received(arrivals, records) or _fastest(requests, records, round_trips_s)
     nets_s = [
         _net_s(one, round_trips_s[one.host] + record * byte_s)
         for one, record in zip(requests, records, strict=True)
@@ -118,7 +123,7 @@ def _arrival(one: SelectedRequest, size: Size) -> _Arrival:
     return _Arrival(sent_s, head_s, head_s + (times.receive or 0.0), size.bytes)
 
 
-def _seconds_per_byte(arrivals: Sequence[_Arrival], records: Sequence[int]) -> float:
+def _received(arrivals: Sequence[_Arrival], records: Sequence[int]) -> float:
     """Return how long a byte may take, from when bodies arrived; 0 if too few did to know it."""
     receiving = merged((one.head_s, one.ended_s) for one in arrivals if one.ended_s > one.head_s)
     received_s = sum(end - begin for begin, end in receiving)
@@ -131,6 +136,22 @@ def _seconds_per_byte(arrivals: Sequence[_Arrival], records: Sequence[int]) -> f
     if arrived < MIN_BYTES or received_s < MIN_RECEIVED_S:
         return 0.0
     return OVERHEAD * received_s / arrived
+
+
+def _fastest(
+    requests: Sequence[SelectedRequest],
+    records: Sequence[int],
+    round_trips_s: Mapping[str, float],
+) -> float:
+    """Return how long a byte of the fastest records took; 0 if too few took as long as they."""
+    byte_s = sorted(
+        ((one.entry.timings.wait or 0.0) - round_trips_s[one.host]) / record
+        for one, record in zip(requests, records, strict=True)
+        if record >= MIN_RECORD_BYTES
+    )
+    taken_s = [each for each in byte_s if each > 0]
+    alike = taken_s[MIN_ALIKE - 1 : MIN_ALIKE]
+    return taken_s[0] if alike and alike[0] <= OVERHEAD * taken_s[0] else 0.0
 
 
 def _round_trips_s(
