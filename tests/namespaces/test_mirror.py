@@ -15,12 +15,42 @@ from httpbed.addons.pages.mirror.loader import BrowserLoader
 from httpbed.addons.pages.mirror.recorder import Recorder
 from httpbed.addons.pages.mirror.url import MirroredPage
 from httpbed.addons.pages.mirror.way_out import Permission
+from httpbed.addons.pages.page_check_table import CHECKS
 from httpbed.addons.pages.sites import catalog as catalog_of_sites
 from httpbed.addons.pages.sites import content_types
 from httpbed.base.errors import ConfigError
+from httpbed.campaign import campaign_setup, preparation
+from real_runs import Stage
 from web_hosts import PNG, web_hosts
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+
+VERSIONS = """
+schema = 1
+name = "broken-images"
+question = "Is a load with broken images complete?"
+replicates = 1
+seed = 1
+time_limit = "60 s"
+
+[factors]
+http_version = ["1.1", "2", "3"]
+
+[topology]
+hosts = ["client", "server"]
+links = [{{ between = ["client", "server"], rate = "10 Mbit/s", delay = "10 ms" }}]
+
+[roles.client]
+implementation = "chromium-headless-shell"
+http_version = {{ factor = "http_version" }}
+
+[roles.server]
+implementation = "nginx"
+
+[workload]
+kind = "page"
+page = {{ folder = "{page}" }}
+"""
 
 
 @pytest.fixture
@@ -127,6 +157,36 @@ def test_a_page_that_asks_outside_is_refused_with_the_list(
         ("/gone.png", "is requested and does not exist"),
     ]
     assert not (tmp_path / "mine").exists()
+
+
+def test_a_page_with_broken_images_is_mirrored_and_loads_completely(
+    tmp_path: Path, loader: BrowserLoader
+) -> None:
+    """Images that no browser decodes, of any length, are named; over each version they are data."""
+    page = tmp_path / "page"
+    page.mkdir()
+    (page / "short.png").write_bytes(b"no image " * 100)
+    (page / "long.png").write_bytes(b"no image " * 50_000)
+    (page / "empty.png").write_bytes(b"")
+    (page / "whole.png").write_bytes(PNG)
+    images = "".join(f"<img src={one.name} width=40>" for one in sorted(page.iterdir()))
+    (page / "index.html").write_text(f"<!doctype html><title>x</title><h1>Shop</h1>{images}")
+    said: list[str] = []
+    source = folder.read(page, "index.html", strip=False)
+    folder.mirror(source, tmp_path / "mine", loader, said.append)
+    named = {line.partition(":")[0] for line in said if line.startswith("/")}
+    assert named == {"/short.png", "/long.png"}
+    loaded = preparation.load(VERSIONS.format(page=tmp_path / "mine"), catalog())
+    setup = campaign_setup.make_setup(loaded, catalog(), say=lambda _: None)
+    records = Stage(loaded, setup).run(tmp_path / "loads", retries=0)
+    about_pages = {one.name for one in CHECKS if one.of == "subject"}
+    failed = [
+        (record.attempt.trial.levels, one.name, one.figure)
+        for record in records
+        for one in record.attempt.checks
+        if one.name in about_pages and one.passed is False
+    ]
+    assert (len(records), failed) == (3, [])
 
 
 @pytest.mark.parametrize("server", ["nginx", "caddy", "envoy"])

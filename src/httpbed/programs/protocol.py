@@ -275,7 +275,7 @@ class LoggedRequest:
     attempts: int | None = None
     """How many requests a proxy sent upstream for this one."""
     client_left: bool = False
-    """Whether the server or proxy logged that the client left before the end of the response."""
+    """Whether the log says that the client left before the end of the response."""
 
 
 @dataclass(frozen=True)

@@ -213,7 +213,8 @@ class Recipe(Value):
         how = self.parse_as.get(role, self.parse_)
         report = parsers.read(how.parser, folder / how.file)
         requests = (
-            replace(one, client_left=self.client_left.matches(one)) for one in report.requests
+            replace(one, client_left=one.client_left or self.client_left.matches(one))
+            for one in report.requests
         )
         return replace(report, requests=tuple(requests), last_words=self._last_words(role, folder))
 

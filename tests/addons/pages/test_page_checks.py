@@ -156,6 +156,27 @@ def test_resources_with_other_bytes_are_named() -> None:
     assert {path for path in PATHS if path in check.figure} == differing
 
 
+BYTES = "bytes by browser and log"
+
+
+@pytest.mark.parametrize(
+    ("browser", "log", "names"),
+    [
+        ({"client_left": True}, {"wire_bytes": 5000}, set()),
+        ({"client_left": True}, {"wire_bytes": 99}, {BYTES}),
+        ({}, {"wire_bytes": 5000}, {BYTES}),
+        ({"http_version": "2"}, {"wire_bytes": 109, "body_bytes": 0, "http_version": "2"}, set()),
+        ({"http_version": "2"}, {"wire_bytes": 110, "body_bytes": 0, "http_version": "2"}, {BYTES}),
+        ({}, {"wire_bytes": 109, "body_bytes": 0}, {BYTES}),
+    ],
+)
+def test_a_server_may_send_more_of_an_image_that_the_browser_cannot_decode(
+    browser: dict[str, Any], log: dict[str, Any], names: set[str]
+) -> None:
+    """Never less, and of no other resource; a frame may end an empty body over HTTP/2."""
+    assert broken(judged(first(**browser)(PAGE), first(**log)(PAGE))) == names
+
+
 def test_another_site_than_the_trials_is_reported() -> None:
     """The digests differ."""
     assert broken(judged(PAGE, PAGE, load(sha256=SITE.digest))) == set()

@@ -58,6 +58,8 @@ DIGITS = 12
 """Digits of a digest in a figure."""
 MAX_NAMED = 3
 """Resources that a figure names; it counts the rest."""
+FRAME = 9
+"""Bytes of an HTTP/2 frame without a payload (RFC 9113, section 4.1)."""
 MAX_PER_POOL = 6
 """Most connections that Chromium opens in one pool (``max_sockets_per_group``).
 
@@ -245,34 +247,47 @@ def _entry(one: LoggedRequest, has_names: bool) -> tuple[str, str, str, int]:
 
 
 def _bytes(browser: Sequence[LoggedRequest], log: RequestLog, of: str) -> Check:
-    """Compare the bytes of all responses, header and body, as browser and log count them."""
-    came, sent = _wire_bytes(browser), _wire_bytes(log.requests)
+    """Compare the bytes of all responses, header and body, as browser and log count them.
+
+    A browser stops reading an image that it cannot decode, so a server may have sent more of it.
+    """
+    has_names = any(one.authority for one in log.requests)
+    came, sent = (_wire_bytes(requests, has_names) for requests in (browser, log.requests))
     if came is None or sent is None:
         figure = "not observed: one of them does not report them"
         return PAGE_BYTES.result(where=of, passed=None, figure=figure)
-    figure = f"{came} received, {sent} sent, by {log.by}"
-    if came != sent:
-        figure += _some("differ", _differing(browser, log))
+    left = {_resource(one, has_names) for one in browser if one.client_left}
+    ends = Counter(_resource(one, has_names) for one in log.requests if _may_end_alone(one))
+    wrong = [
+        one
+        for one in sorted(came.keys() | sent.keys())
+        if not 0 <= sent[one] - came[one] <= (math.inf if one in left else FRAME * ends[one])
+    ]
+    figure = f"{came.total()} received, {sent.total()} sent, by {log.by}"
+    figure += _some("broken images, perhaps not read to the end", Counter(sorted(left)))
+    figure += _some("differ", Counter(wrong))
     return PAGE_BYTES.result(
-        where=of, passed=came == sent, figure=figure, limit="equal", measured=came
+        where=of, passed=not wrong, figure=figure, limit="equal", measured=came.total()
     )
 
 
-def _differing(browser: Iterable[LoggedRequest], log: RequestLog) -> Counter[HostAndPath]:
-    """Return the resources whose bytes browser and log count differently."""
-    has_names = any(one.authority for one in log.requests)
-    came, sent = (
-        Counter((one.authority if has_names else "", one.path, one.wire_bytes) for one in requests)
-        for requests in (browser, log.requests)
-    )
-    alone = (came - sent) + (sent - came)
-    return Counter(dict.fromkeys(((host, path) for host, path, _ in alone), 1))
+def _wire_bytes(requests: Iterable[LoggedRequest], has_names: bool) -> Counter[HostAndPath] | None:
+    """Return the bytes of each resource's responses; None if one does not have them."""
+    found: Counter[HostAndPath] = Counter()
+    for one in requests:
+        if one.wire_bytes is None:
+            return None
+        found[_resource(one, has_names)] += one.wire_bytes
+    return found
 
 
-def _wire_bytes(requests: Iterable[LoggedRequest]) -> int | None:
-    sizes = [one.wire_bytes for one in requests]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
+def _may_end_alone(one: LoggedRequest) -> bool:
+    """Return whether a frame without data may end a response, which the browser does not count."""
+    return one.http_version == "2" and one.body_bytes == 0
+
+
+def _resource(one: LoggedRequest, has_names: bool) -> HostAndPath:
+    return one.authority if has_names else "", one.path
 
 
 def _named(one: LoggedRequest) -> HostAndPath:

@@ -132,6 +132,37 @@ def test_an_aborted_request_has_the_received_bytes(tmp_path: Path) -> None:
     assert (one.failed, one.wire_bytes, one.body_bytes) == ("net::ERR_CONNECTION_RESET", 1100, 3000)
 
 
+@pytest.mark.parametrize(
+    ("kind", "ended_bytes", "is_left", "wire_bytes"),
+    [
+        ("Image", 1000, True, 1118),
+        ("Image", 1127, False, 1127),
+        ("Script", 1000, False, 1000),
+    ],
+)
+def test_an_image_that_is_not_decoded_has_the_bytes_that_were_read(
+    tmp_path: Path, kind: str, ended_bytes: int, is_left: bool, wire_bytes: int
+) -> None:
+    """Chromium ends it with the length of its body; over HTTP/3 no piece has a length on the wire.
+
+    As recorded of a broken image, and of one that is whole.
+    """
+    load = left(
+        tmp_path,
+        sent(10.0, type=kind),
+        received(10.1, encodedDataLength=118),
+        event(
+            "Network.dataReceived",
+            10.2,
+            dataLength=1000,
+            encodedDataLength=0 if is_left else 1009,
+        ),
+        finished(10.2, ended_bytes),
+    )
+    (one,) = load.requests
+    assert (one.is_left, one.wire_bytes) == (is_left, wire_bytes)
+
+
 def test_a_frame_of_another_origin_is_part_of_the_page(tmp_path: Path) -> None:
     """Its load event is not the page's; its request, reported in two sessions, counts once."""
     frame = {"requestId": "F", "loaderId": "F"}

@@ -139,13 +139,14 @@ def _request(url: str, status: int = 200, failed: str = "") -> PageRequest:
 
 
 def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
-    """Answered, missing, on another origin, in parts; data URLs are no requests."""
+    """Answered, missing, unread, broken, on another origin, in parts; data URLs are no requests."""
     found = loader.requests_of(
         _asked(
             _request(f"{OWN}/a.png"),
             _request(f"{OWN}/a.png"),
             _request(f"{OWN}/gone", 404),
-            _request(f"{OWN}/broken", failed="net::ERR_FAILED"),
+            _request(f"{OWN}/unread", failed="net::ERR_ABORTED"),
+            replace(_request(f"{OWN}/no.png"), is_left=True),
             _request("https://other.test/x"),
             _request("data:,x"),
             _request(f"{OWN}/film.mp4", 206),
@@ -153,7 +154,13 @@ def test_requests_are_sorted_by_what_they_mean_for_the_page() -> None:
         )
     )
     assert found == loader.LoadedRequests(
-        {"/a.png": 2}, ("/gone", "/broken"), ("https://other.test/x",), "", ("/film.mp4",)
+        {"/a.png": 2, "/no.png": 1},
+        ("/gone",),
+        ("https://other.test/x",),
+        "",
+        ("/film.mp4",),
+        {"/unread": "net::ERR_ABORTED"},
+        ("/no.png",),
     )
 
 

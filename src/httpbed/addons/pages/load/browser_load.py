@@ -91,6 +91,9 @@ class PageRequest:
     response_headers: Headers = ()
     wire_bytes: int = 0
     """Bytes of the response's header and body on the wire (CDP's ``encodedDataLength``)."""
+    is_left: bool = False
+    """Whether the browser stopped reading an image because it cannot decode it; ``wire_bytes`` then
+    has what the browser saw of it."""
     body_bytes: int = 0
     """Bytes of the decoded body."""
     queued_s: float | None = None

@@ -211,6 +211,7 @@ class _RequestBuilder:
                 self.response_extra or events.response, "headers"
             ),
             wire_bytes=self._wire_bytes(),
+            is_left=self._is_left(),
             body_bytes=events.body_bytes,
             queued_s=self._at(lenient_json.number(events.sent, "timestamp")),
             ended_s=self._at(events.ended),
@@ -234,12 +235,24 @@ class _RequestBuilder:
         return events.cached or (any(anywhere) and not self.response_extra)
 
     def _wire_bytes(self) -> int:
-        if self.events.wire_bytes is not None:
-            return self.events.wire_bytes
-        return (
-            lenient_json.count(self.events.response, "encodedDataLength")
-            + self.events.body_wire_bytes
-        )
+        events = self.events
+        if events.wire_bytes is not None and not self._is_left():
+            return events.wire_bytes
+        body_bytes = max(events.body_wire_bytes, events.body_bytes if self._is_left() else 0)
+        return self._head_bytes() + body_bytes
+
+    def _head_bytes(self) -> int:
+        return lenient_json.count(self.events.response, "encodedDataLength")
+
+    def _is_left(self) -> bool:
+        """Return whether the browser gave an image up that it cannot decode.
+
+        It ends the request at once, as finished, with the length of the body so far in place of
+        the length on the wire (Blink, ``ImageResource::DecodeError``).
+        """
+        events = self.events
+        whole = self._head_bytes() + events.body_wire_bytes
+        return events.kind == "Image" and events.body_bytes == events.wire_bytes != whole
 
     def _timing(self) -> dict[str, float | None]:
         timing = lenient_json.part(self.events.response, "timing")

@@ -52,6 +52,7 @@ def _request(request: PageRequest, navigated_s: float) -> LoggedRequest:
         path=request.path,
         authority=request.host,
         wire_bytes=request.wire_bytes,
+        client_left=request.is_left,
         began_s=None if request.queued_s is None else navigated_s + request.queued_s,
         ended_s=None if request.ended_s is None else navigated_s + request.ended_s,
     )
@@ -62,7 +63,9 @@ def _body_bytes(request: PageRequest) -> int | None:
     if request.status == NOT_MODIFIED:  # the page uses its cached body
         return 0
     encoded = any(name.lower() == "content-encoding" for name, _ in request.response_headers)
-    whole = request.ended_s is not None and not request.failed and not request.redirected_to
+    whole = request.ended_s is not None and not (request.failed or request.redirected_to)
+    if request.is_left:
+        return None
     return request.body_bytes if whole and not encoded else None
 
 

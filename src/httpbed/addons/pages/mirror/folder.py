@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from httpbed.addons.pages.mirror.loader import LoadedRequests
+from httpbed.addons.pages.mirror.loader import LoadedRequests, broken_images
 from httpbed.addons.pages.sites import content_types, repair
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.site import RESERVED, Site, url_path, write_files
@@ -84,6 +84,8 @@ def mirror(source: FolderSource, target: Path, loader: SiteLoader, say: Say) -> 
             if wrong := _mistakes(source, load):
                 raise ConfigError(wrong)
             if before == load:
+                for line in broken_images(load.broken):
+                    say(line)
                 made.chmod(0o755)
                 made.rename(target)
                 return sites.read(target)
@@ -98,6 +100,7 @@ def _mistakes(source: FolderSource, load: LoadedRequests) -> list[Mistake]:
     in_parts = "is requested in parts, as players do, and the browser varies their number"
     at_rest = 'give video and audio preload="none" and no autoplay, or remove them'
     outside = "is requested from another origin"
+    unread = "let the page read what it fetches, or remove the request"
     return [
         *(Mistake(url, outside, remedy) for url in sorted(load.outside)),
         *(
@@ -105,6 +108,10 @@ def _mistakes(source: FolderSource, load: LoadedRequests) -> list[Mistake]:
             for path in sorted(load.missing)
         ),
         *(Mistake(path, in_parts, at_rest) for path in sorted(load.in_parts)),
+        *(
+            Mistake(path, f"is requested and not read to its end: {why}", unread)
+            for path, why in sorted(load.unfinished.items())
+        ),
         *([Mistake(source.name, f"the load ended: {load.ended}")] if load.ended else []),
     ]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpbed.addons.pages.load import driver_output
@@ -44,6 +44,10 @@ class LoadedRequests:
     """Why the load failed, or is not known completely; empty for a complete load."""
     in_parts: tuple[str, ...] = ()
     """Paths with requests for parts, as players send."""
+    unfinished: Mapping[str, str] = field(default_factory=dict)
+    """Paths that were found but not read to the end, and the browser's reason."""
+    broken: tuple[str, ...] = ()
+    """Paths of images that the browser cannot decode; they have complete responses."""
 
 
 class BrowserLoader:
@@ -94,7 +98,8 @@ class BrowserLoader:
 def requests_of(load: BrowserLoad) -> LoadedRequests:
     """Sort the requests of a load."""
     paths: dict[str, int] = {}
-    missing, outside, in_parts = list[str](), list[str](), list[str]()
+    missing, outside, in_parts, broken = list[str](), list[str](), list[str](), list[str]()
+    unfinished = dict[str, str]()
     for request in load.requests:
         if not request.url.startswith(("http:", "https:", "ws:", "wss:")):
             continue
@@ -103,13 +108,24 @@ def requests_of(load: BrowserLoad) -> LoadedRequests:
             outside.append(request.url)
         elif request.status == _PARTIAL:
             in_parts.append(path)
-        elif request.failed or request.status != _OK:
+        elif request.status != _OK:
             missing.append(path)
+        elif request.failed:
+            unfinished[path] = request.failed
         else:
             paths[path] = paths.get(path, 0) + 1
+            broken += [path] if request.is_left else []
     wrong = [] if load.ended == "loaded" else [f"{load.ended}: {load.reason}"]
     ended = "; ".join([*wrong, *load.notes])
-    return LoadedRequests(paths, _once(missing), _once(outside), ended, _once(in_parts))
+    return LoadedRequests(
+        paths,
+        missing=_once(missing),
+        outside=_once(outside),
+        ended=ended,
+        in_parts=_once(in_parts),
+        unfinished=unfinished,
+        broken=_once(broken),
+    )
 
 
 def differences(site: Site, load: LoadedRequests) -> list[str]:
@@ -123,7 +139,14 @@ def differences(site: Site, load: LoadedRequests) -> list[str]:
     found += [f"{path} was requested and does not exist" for path in load.missing]
     found += [f"{url} on another origin was requested" for url in load.outside]
     found += [f"{path} was requested in parts" for path in load.in_parts]
+    found += [f"{path} was not read to its end: {why}" for path, why in load.unfinished.items()]
     return found + ([f"the load ended: {load.ended}"] if load.ended else [])
+
+
+def broken_images(paths: Iterable[str]) -> Iterator[str]:
+    """Yield what a user reads of images that no browser can decode: loads have them, too."""
+    for path in paths:
+        yield f"{path}: a broken image: the browser cannot decode it; loads request it as it is"
 
 
 def _once(found: Iterable[str]) -> tuple[str, ...]:

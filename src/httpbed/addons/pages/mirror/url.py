@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Literal
 
 from httpbed.addons.pages.har import writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.mirror.loader import BrowserLoader
+from httpbed.addons.pages.mirror.loader import BrowserLoader, broken_images
 from httpbed.addons.pages.mirror.recorder import PageRecording, Recorder, as_json, record
 from httpbed.addons.pages.mirror.way_out import MAX_BYTES
 from httpbed.addons.pages.page import RecordedPage
@@ -74,6 +75,7 @@ def _require_whole(url: str, recording: PageRecording, say: Say) -> None:
     if way.is_exhausted:
         reason = f"has more than {MAX_BYTES} bytes"
         raise ConfigError([Mistake(url, reason, "mirror a smaller page")])
+    _say_broken(load, say)
     if load.ended == "loaded" and not load.notes:
         return
     if load.ended == "time limit" and load.onload_s is not None:
@@ -83,6 +85,20 @@ def _require_whole(url: str, recording: PageRecording, say: Say) -> None:
         return
     reasons = "; ".join([f"{load.ended}: {load.reason}", *load.notes])
     raise ConfigError([Mistake(url, f"cannot be recorded: {reasons}", "open it in a browser")])
+
+
+def _say_broken(load: BrowserLoad, say: Say) -> None:
+    """Say which responses are errors and which images are broken: the replay has them, too."""
+    errors = [
+        f"{one.url}: status {one.status}; its replay has it, too"
+        for one in load.on_network()
+        if one.status >= HTTPStatus.BAD_REQUEST
+    ]
+    images = [*broken_images(one.url for one in load.on_network() if one.is_left)]
+    for line in [*errors[:MAX_NAMED], *images[:MAX_NAMED]]:
+        say(line)
+    if (more := max(0, len(errors) - MAX_NAMED) + max(0, len(images) - MAX_NAMED)) > 0:
+        say(f"{more} further responses are errors or broken images")
 
 
 def _har(recording: PageRecording) -> object:

@@ -208,7 +208,9 @@ def _obstacle(read: ReplayedHar) -> str:
         if is_elsewhere and (read.order != "its own" or _is_named(read, url.netloc)):
             return f"{url.scheme}://{url.netloc} is not the address of its replay"
         is_missing = one.entry.body is None and size.bytes > 0
-        if is_missing and not one.is_redirect and bodies.leads_further(_kind(one)):
+        # An image requests nothing, not even an SVG file.
+        is_page_part = not one.is_redirect and one.entry.kind.lower() != "image"
+        if is_missing and is_page_part and bodies.leads_further(_kind(one)):
             return f"the body of {one.path} may cause requests, but is not in the file"
     return next(iter(read.selected.unanswered), "")
 
