@@ -244,6 +244,22 @@ def test_loads_of_a_campaign_are_exported_by_request(
         assert first["timing"][name] == pytest.approx(told[name], abs=0.002)
 
 
+@pytest.mark.parametrize("kind", ["har", "cdp-json"])
+def test_loads_are_not_exported_beside_the_files_of_others(
+    httpbed: Command, campaign: Path, tmp_path: Path, kind: str
+) -> None:
+    """A second export replaces the loads of the first; any other file keeps the folder as it is."""
+    hars = tmp_path / "hars"
+    export = ("export", campaign, "--format", kind, "-o", hars)
+    assert [httpbed(*export)[0] for _ in range(2)] == [0, 0]
+    (hars / "notes.txt").write_text("mine")
+    for file in hars.glob("0*"):
+        file.unlink()
+    code, _, err = httpbed(*export)
+    assert (code, "notes.txt" in err) == (2, True)
+    assert [one.name for one in hars.iterdir()] == ["notes.txt"]
+
+
 def test_an_export_of_loads_that_is_impossible_is_rejected(
     httpbed: Command, tmp_path: Path
 ) -> None:

@@ -31,6 +31,19 @@ def test_a_misspelt_word_of_the_command_line_gets_a_suggestion(
     assert reason in stderr
 
 
+def test_a_misspelt_campaign_and_program_get_a_suggestion(httpbed: Command, tmp_path: Path) -> None:
+    """Of the folders beside it, only campaigns are suggested; else what is known is listed."""
+    stored_campaigns.make(
+        tmp_path / "losses-2", [stored_campaigns.record(stored_campaigns.loaded().trials[0])]
+    )
+    (tmp_path / "losses-3").mkdir()
+    for verb in ("status", "report", "gate", "explain"):
+        code, _, err = httpbed(verb, tmp_path / "losses-1")
+        assert (code, str(tmp_path / "losses-2") in err, "losses-3" in err) == (2, True, False)
+    code, _, err = httpbed("recipes", "unheard-of")
+    assert (code, "nginx" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("words", "successor"),
     [

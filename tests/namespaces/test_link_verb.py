@@ -124,6 +124,20 @@ def test_a_server_on_the_far_ends_loopback_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_server_that_opens_a_port_of_its_own_loopback_first_is_waited_for() -> None:
+    """As Caddy does for its administration."""
+    script = """
+import http.server, socket, time
+administration = socket.create_server(("127.0.0.1", 2019))
+time.sleep(0.2)
+http.server.HTTPServer(("", 8080), http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+    where = "http://{os.environ['HTTPBED_PEER']}:8080/"
+    ask = python(f'import os, urllib.request as u; print(u.urlopen(f"{where}").status)')
+    ended = link("--isolated", "--server", shlex.join(python(script)), *ask)
+    assert ended.stdout == "200\n", ended.stderr
+
+
 @pytest.mark.parametrize(
     ("server_line", "said"),
     [("false", "exit status 1"), ("no-such-program", "no-such-program"), ("'", "no command")],

@@ -82,6 +82,20 @@ def legend(link: dict[str, Any], factor: str) -> dict[str, str]:
     return found[factor]
 
 
+def test_a_level_whose_name_says_all_of_it_is_not_explained() -> None:
+    """curl:h2 is curl over HTTP/2; a level with anything else keeps its explanation."""
+    clients = {
+        "curl:h2": {"implementation": "curl", "http_version": "2"},
+        "curl:h3": {"implementation": "curl", "http_version": "2"},
+        "curl:h1": {"implementation": "curl", "http_version": "1.1", "knob": 3},
+    }
+    factors = {"client": clients, "same": {"curl:h2": clients["curl:h2"]}}
+    document = {"topology": {"links": []}, "factors": factors}
+    assert [[name for name, _ in one.levels] for one in levels.legends(document)] == [
+        ["curl:h3", "curl:h1"]
+    ]
+
+
 PLACES: dict[str, Any] = {
     "buffer": {"deep": {"limit": "1 BDP"}, "smart": {"discipline": "codel", "ecn": True}},
     "uplink": {"slow": {"rate": "1 Mbit/s", "queue": {}}, "same": {}},

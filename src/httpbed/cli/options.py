@@ -48,6 +48,19 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f"did you mean {' or '.join(close)}?" if close else ""
 
 
+def factor_levels(
+    words: Iterable[str], option: str, mistakes: list[Mistake]
+) -> Iterator[tuple[str, str]]:
+    """Yield factor and level of each FACTOR=LEVEL; add a mistake for each other word."""
+    for word in words:
+        name, equals, level = (part.strip() for part in word.partition("="))
+        if equals:
+            yield name, level
+        else:
+            reason = f"{word!r} does not have the form FACTOR=LEVEL"
+            mistakes.append(Mistake(option, reason, "write for example http_version=2"))
+
+
 class WholeNumber(click.IntRange):
     """A whole number from ``least`` to ``most``; errors say what is accepted."""
 

@@ -75,9 +75,9 @@ def show(
     recipes = catalog((*above.get("recipe_folders", ()), *recipe_folders)).recipes
     if unknown := [name for name in names if name not in recipes]:
         words = [*recipes, *command.list_commands(context)]
-        remedy = "httpbed recipes lists them"
+        known = f"known: {', '.join(recipes)}"
         raise ConfigError(
-            Mistake(name, "is no program", suggestion(name, words) or remedy) for name in unknown
+            Mistake(name, "is no program", suggestion(name, words) or known) for name in unknown
         )
     chosen = [recipes[name] for name in dict.fromkeys(names)]
     if as_json or above.get("as_json"):

@@ -14,7 +14,14 @@ import click
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.cli import output_file
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, format_mistakes, json_option
+from httpbed.cli.options import (
+    CAMPAIGN,
+    FORMATS,
+    OneOf,
+    factor_levels,
+    format_mistakes,
+    json_option,
+)
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 from httpbed.store import damage
@@ -300,13 +307,9 @@ def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
 
 def _base(words: Iterable[str]) -> dict[str, str]:
     """Return the levels that ``--base`` names; raise ConfigError with every mistake."""
-    mistakes, base = [], dict[str, str]()
-    for word in words:
-        name, equals, level = (part.strip() for part in word.partition("="))
-        if not equals:
-            reason = f"{word!r} does not have the form FACTOR=LEVEL"
-            mistakes.append(Mistake("--base", reason, "write for example http_version=2"))
-        elif name in base:
+    mistakes, base = list[Mistake](), dict[str, str]()
+    for name, level in factor_levels(words, "--base", mistakes):
+        if name in base:
             mistakes.append(Mistake("--base", f"{name!r} is given twice", "give it once"))
         base[name] = level
     if mistakes:

@@ -33,11 +33,12 @@ def legends(document: Document) -> tuple[Legend, ...]:
     places: dict[str, list[Path]] = {}
     for path, name in factor_references(document):
         places.setdefault(name, []).append(path)
-    return tuple(
+    found = (
         Legend(title(name), tuple(_explained(document, text, places.get(name, []))))
         for name, text in document.get("factors", {}).items()
         if isinstance(text, Mapping) or any(path[-1] == "profile" for path in places.get(name, []))
     )
+    return tuple(one for one in found if one.levels)
 
 
 def line(legend: Legend) -> str:
@@ -60,8 +61,17 @@ def _explained(
 ) -> Iterator[tuple[str, str]]:
     for level in node:
         value = node[level] if isinstance(node, Mapping) else level
+        if _is_plain_client(level, value):
+            continue
         meanings = dict.fromkeys(_meaning(document, path, value) for path in places)
         yield level, ", ".join(meanings) or _plain(value)
+
+
+def _is_plain_client(level: str, value: Any) -> bool:
+    """Whether the name says all of it, as curl:h2 does of curl over HTTP/2."""
+    if not isinstance(value, Mapping) or value.keys() != {"implementation", "http_version"}:
+        return False
+    return level == f"{value['implementation']}:h{str(value['http_version'])[:1]}"
 
 
 def _meaning(document: Document, path: Path, value: Any) -> str:

@@ -349,10 +349,11 @@ def _with_checks(trials: str, checks: Iterable[CheckSummary]) -> str:
     unseen = [same for same in kinds.values() if not any(one.passed + one.failed for one in same)]
     passed = len(kinds) - len({check.kind for check in broken}) - len(unseen)
     plural = "s" * (passed > 1)
-    beside = f", {len(unseen)} never observed" if unseen else ""
+    names = few([same[0].kind for same in unseen], "checks")
+    beside = f"; never observed: {', '.join(names)}" if unseen else ""
     if broken:
-        names = [f"{one.name} ({one.failed} of {one.total})" for one in broken]
-        failed = f"failed: {', '.join(few(names, 'checks'))}"
+        wrong = [f"{one.name} ({one.failed} of {one.total})" for one in broken]
+        failed = f"failed: {', '.join(few(wrong, 'checks'))}"
         return f"{trials}; {failed}; the other {passed} check{plural} passed{beside}"
     return f"{trials}, all {passed} check{plural} passed{beside}" if passed else trials + beside
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import os
 import tempfile
@@ -22,7 +23,7 @@ def require_campaign(directory: Path) -> None:
     """Raise ConfigError if a folder lacks files that every campaign has, or is no folder."""
     absent = layout.absent_files(directory)
     if not os.path.lexists(directory):
-        reason, remedy = "is not a campaign: there is no such folder", "httpbed run makes one"
+        reason, remedy = "is not a campaign: there is no such folder", _similar(directory)
     elif not directory.is_dir():
         reason, remedy = "is not a campaign: it is not a folder", "name the folder of a campaign"
     elif absent:
@@ -31,6 +32,16 @@ def require_campaign(directory: Path) -> None:
     else:
         return
     raise ConfigError([Mistake(str(directory), reason, remedy)])
+
+
+def _similar(directory: Path) -> str:
+    """Ask whether a campaign of a similar name is meant, or say what makes one."""
+    try:
+        beside = {one.name: one for one in directory.parent.iterdir() if layout.is_campaign(one)}
+    except OSError:
+        beside = {}
+    close = difflib.get_close_matches(directory.name, beside, 1)
+    return f"did you mean {beside[close[0]]}?" if close else "httpbed run makes one"
 
 
 def _not_found(names: list[str]) -> str:

@@ -116,7 +116,7 @@ OPTIONS = (
         "page",
         "word",
         None,
-        "zhang-13-files,shop,shop.har",
+        "mine,site.har",
         "Pages that a browser loads, in place of files: a name of httpbed pages, a mirrored folder,"
         " or a HAR file.",
         ("workload", "page"),

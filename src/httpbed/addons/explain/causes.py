@@ -47,7 +47,7 @@ CAUSES = (
         "path",
         "path",
         "#9aa5b1",
-        "the request's way to the server, and the way of the answer's last packet",
+        "the request's way to the server and the way of the answer's last packet",
         "a shorter path",
     ),
     Cause(
@@ -61,7 +61,7 @@ CAUSES = (
         "client",
         "client",
         "#8a6d3b",
-        "the client has what it asked for and has not asked for more, or has not closed",
+        "the client has all that it asked for, and neither asks for more nor closes",
         "a client that asks or closes earlier",
     ),
     Cause(
@@ -124,7 +124,7 @@ CAUSES = (
         "sender's reaction",
         "other",
         "#6c757d",
-        "an acknowledgement has arrived and the sender has not yet answered it: CPU",
+        "the CPU of the sender has not yet answered an acknowledgement that has arrived",
         "a faster sender or machine",
     ),
     Cause(
@@ -138,7 +138,7 @@ CAUSES = (
         "repeated bytes",
         "loss",
         "#e08283",
-        "the link carries bytes that it has delivered before, or that a later copy replaces",
+        "the link carries bytes that it delivers twice",
         "fewer needless retransmissions",
     ),
     Cause(

@@ -23,6 +23,7 @@ from httpbed.addons.explain.explanation import (
 from httpbed.addons.explain.rung import Rung
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
+from httpbed.cli.options import factor_levels
 from httpbed.experiment.factorial import treatment_key
 from httpbed.programs.catalog import Catalog
 from httpbed.report import markdown, one_trial, publish, terminal, terminal_report
@@ -149,12 +150,8 @@ def _levels(
     """Return the levels to explain of each factor that is named."""
     mistakes, levels = list[Mistake](), defaultdict[str, set[str]](set)
     factors = results.experiment.factors
-    for word in treatments:
-        name, equals, level = (part.strip() for part in word.partition("="))
-        if not equals:
-            reason = f"{word!r} does not have the form FACTOR=LEVEL"
-            mistakes.append(Mistake(option, reason, "write for example http_version=3"))
-        elif name not in factors:
+    for name, level in factor_levels(treatments, option, mistakes):
+        if name not in factors:
             known = ", ".join(factors) or "none"
             mistakes.append(Mistake(option, f"no factor {name!r}; known: {known}"))
         elif level not in factors[name]:

@@ -83,9 +83,9 @@ class Explained:
                 break
             if name == "unknown" or cost == 0:
                 continue
-            dearest = "most" if len(texts) == 1 else "then"
+            place = "cost most" if len(texts) == 1 else "comes next"
             took = f"{duration_text(cost)} ({_share(cost, whole)})"
-            texts.append(sentence_case(f"{name} cost {dearest}: {took}, {self._how(name)}"))
+            texts.append(sentence_case(f"{name} {place}, {took}: {self._how(name)}"))
         if busy >= BUSY_SHARE * whole:
             texts.append("Only a faster link would shorten it much")
         return texts
@@ -97,11 +97,11 @@ class Explained:
         payload = units.format_size(self.held.plateau.payload, DIGITS)
         text = f"{payload} in flight for {self.held.plateau.rounds} round trips"
         if self.held.of is not None:
-            text += f": {self.held.of} ({self.held.of.window.holds})"
+            text += f". The window is {self.held.of} ({self.held.of.window.holds})"
         else:
-            text += ", of no knob that a recipe names"
+            text += ". No recipe names a knob of this window"
         if self.held.fills_bytes:
-            text += f"; {units.format_size(self.held.fills_bytes, DIGITS)} would fill this link"
+            text += f". {units.format_size(self.held.fills_bytes, DIGITS)} would fill this link"
         return text
 
     def values(self) -> dict[str, Any]:

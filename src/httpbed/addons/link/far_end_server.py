@@ -19,6 +19,10 @@ SERVER = "--server"
 ENDS_S = 3.0
 """How long the server may write its logs after SIGTERM; then it is killed."""
 
+MORE_S = 1.0
+"""How long a server that has opened a port of its own loopback, such as Caddy for its
+administration, may take to open the next port."""
+
 Say = Callable[[str], None]
 
 
@@ -51,10 +55,17 @@ class FarEndServer:
         spec = ProcessSpec(tuple(argv), "beside", FAR, environment=environment)
         server = cls(supervisor, await supervisor.start(spec), say)
         sockets = set[WaitingSocket]()
+        clock = asyncio.get_running_loop().time
+        changed_s = clock()
 
         def is_settled() -> bool:
-            sockets.update(waiting_sockets.read(pid) - before)
-            return server._process.exit.done() or _reachable(sockets)
+            nonlocal changed_s
+            if new := waiting_sockets.read(pid) - before - sockets:
+                sockets.update(new)
+                changed_s = clock()
+            if server._process.exit.done() or _reachable(sockets):
+                return True
+            return bool(sockets) and clock() > changed_s + MORE_S
 
         await waiting_sockets.until(is_settled)
         server._require(sockets)

@@ -112,6 +112,7 @@ _KINDS = {
     ),
 }
 """What is written, by format."""
+_SUFFIX = {HAR: ".har", CDP_JSON: ".json"}
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,10 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
     """Write every load into a folder; yield a line for each that cannot be written, and a sum.
 
     Raises:
-        ConfigError: The campaign has no page load.
+        ConfigError: The campaign has no page load, or the folder has files of others.
     """
     kind, folder = choice.kind, choice.folder
+    _require_own(folder, kind)
     written, unread, bodiless = 0, 0, Counter[str]()
     indexes = _speed_indexes(results)
     sites = SiteBodies(results)
@@ -156,6 +158,15 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
         raise ConfigError([Mistake(str(results.directory), reason, remedy)])
     yield from (f"{count} loads without bodies: {why}" for why, count in bodiless.items() if count)
     yield f"{written} loads written to {folder}"
+
+
+def _require_own(folder: Path, kind: str) -> None:
+    """Raise ConfigError if a folder has anything but loads of this form."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    if foreign := [one for one in found if one.suffix != _SUFFIX[kind] or not one.is_file()]:
+        reason = f"has other files, such as {foreign[0].name}"
+        raise ConfigError([Mistake(f"-o {folder}", reason, "name a new or empty folder")])
+    output_file.require_kinds(folder, {one.name: _KINDS[kind] for one in found})
 
 
 def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
@@ -210,8 +221,7 @@ def _write(
             net_log=stored.net_log,
             bodies=bodies,
         )
-        name = f"{stored.name}.har"
     else:
-        document, name = requests(stored.load), f"{stored.name}.json"
-    output_file.require_kinds(folder, {name: _KINDS[kind]})
+        document = requests(stored.load)
+    name = stored.name + _SUFFIX[kind]
     disk.write_output(folder / name, (json.dumps(document, indent=1) + "\n").encode())
