@@ -1,4 +1,4 @@
-"""Campaigns that cannot be explained are mistakes."""
+"""Page loads are explained by their paths; campaigns that cannot be explained are mistakes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,50 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.explain import explain_body
+from httpbed.addons.explain import explain_body, page_loads
 from httpbed.addons.explain.explain_report import Shown
 from httpbed.base.errors import ConfigError
 from httpbed.results import attempts
 from page_campaigns import page_campaign
 
 
-def test_a_campaign_of_page_loads_is_refused_once(tmp_path: Path) -> None:
-    """No rule covers a page: an empty division would be no answer."""
+def test_loads_of_pages_are_explained_by_their_critical_paths(
+    tmp_path: Path,
+) -> None:
     results = page_campaign(tmp_path)
-    rows = list(attempts.valid(results))
-    assert len(rows) > 1
+    found = page_loads.read(results, [*attempts.valid(results)][:6]).values()
+    assert len(found["loads"]) == 6
+    for one in found["loads"]:
+        assert sum(one["shares"].values()) == pytest.approx(one["seconds"], abs=1e-4)
+        assert sum(one["largest_contentful_paint"].values()) == pytest.approx(
+            one["seconds"], abs=1e-4
+        )
+    differs = found["difference"]
+    assert sum(differs["shares"].values()) == pytest.approx(differs["seconds"], abs=1e-4)
+
+
+def test_a_load_that_cannot_be_read_is_named_beside_the_others(
+    tmp_path: Path,
+) -> None:
+    results = page_campaign(tmp_path, only={"http_version": "2"})
+    found = page_loads.read(results, [*attempts.valid(results)][:6]).values()
+    assert {one["levels"]["http_version"] for one in found["loads"]} == {"2"}
+    assert found["not_explained"]
+
+
+def test_a_campaign_without_any_readable_load_is_a_mistake(tmp_path: Path) -> None:
+    results = page_campaign(tmp_path, only={"http_version": "none"})
     with pytest.raises(ConfigError) as refused:
-        explain_body.require_covered(results, rows)
+        explain_body._explain_pages(results, [*attempts.valid(results)], None, "text", tries=False)
     (mistake,) = refused.value.mistakes
     assert mistake.place == str(results.directory)
-    assert "page" in mistake.reason
     assert mistake.remedy
+
+
+def test_no_limit_of_a_page_can_be_lifted(tmp_path: Path) -> None:
+    results = page_campaign(tmp_path)
+    with pytest.raises(ConfigError, match="--try"):
+        explain_body._explain_pages(results, [*attempts.valid(results)], None, "text", tries=True)
 
 
 def test_the_page_follows_no_link_out_of_a_campaign(

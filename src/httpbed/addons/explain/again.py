@@ -48,6 +48,8 @@ class Again:
     """None: the clock of the trials themselves."""
     is_own_place: bool = False
     """Whether the user chose no folder."""
+    kept: frozenset[str] = KEPT
+    """What the trials keep."""
 
 
 def folder_of(directory: Path) -> Path:
@@ -62,7 +64,7 @@ def exact(results: Results, chosen: Collection[Chosen], how: Again) -> Again:
     """
     if how.clock is not None or results.manifest.get("clock", "real") != "real":
         return how
-    settings = RunSettings(backend.choose(None), command_line(), keep=KEPT)
+    settings = RunSettings(backend.choose(None), command_line(), keep=how.kept)
     place = how.directory.with_name(how.directory.name + VIRTUAL_SUFFIX)
     in_virtual = replace(
         how, clock="virtual", directory=place if how.is_own_place else how.directory
@@ -90,7 +92,7 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
     settings = RunSettings(
         backend.choose(None),
         command_line(),
-        keep=KEPT,
+        keep=how.kept,
         jobs=how.jobs,
         sources=experiment_argument.program_sources(),
     )

@@ -6,8 +6,9 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from httpbed.addons.explain import again, counterfactual, difference, evidence, explain_report
 from httpbed.addons.explain.again import Again
@@ -33,6 +34,9 @@ from httpbed.results.sample import of_trials, scenario
 from httpbed.store import query
 from httpbed.store.results import Results
 
+if TYPE_CHECKING:
+    from httpbed.addons.explain.page_loads import ShownLoads
+
 Row = Mapping[str, Any]
 REPORT = "explain.html"
 SEPARATOR = re.compile(r",(?=[^,=]*=)")
@@ -55,6 +59,9 @@ def run(
     """Explain trials of a campaign; ``how`` says how to run them again, None: not at all."""
     results = query.read(directory)
     rows = pair(results, why) if why else _chosen(results, treatments, trial)
+    if all(_is_page(results, row) for row in rows):
+        _explain_pages(results, rows, how, form, tries=tries and not why)
+        return
     require_covered(results, rows)
     own_clock = results.manifest.get("clock", "real")
     if how and tries:
@@ -84,6 +91,35 @@ def run(
         ladders = counterfactual.ladders(results, explained(found), how)
     shown = Shown(results, found, notes, ladders, is_pair=bool(why))
     _print(shown, form, how.directory if repeated and how else directory)
+
+
+def _is_page(results: Results, row: Row) -> bool:
+    levels = {name: row[name] for name in results.experiment.factors}
+    return scenario(results, levels).workload.kind == "page"
+
+
+def _explain_pages(
+    results: Results, rows: Sequence[Row], how: Again | None, form: str, *, tries: bool
+) -> None:
+    """Show the critical paths of loads; those that left nothing, as in an archive, run again."""
+    if tries:
+        reason = "lifts limits of transfers, and these trials load pages"
+        raise ConfigError([Mistake("--try", reason, "leave it out")])
+    from httpbed.addons.explain import page_loads  # the addon of pages, which may be deleted
+
+    missing = [row for row in rows if how and not page_loads.is_readable(results, row)]
+    found = page_loads.read(results, [row for row in rows if row not in missing])
+    if how and missing:
+        places = {_place(results, row) for row in missing}
+        how = again.exact(results, places, replace(how, kept=frozenset()))
+        again.run(results, places, how)
+        repeated = query.read(how.directory)
+        others = [other for row in missing if (other := _same(repeated, results, row))]
+        found = found.with_others(page_loads.read(repeated, others))
+    if not found.found:
+        reason = f"has no readable load: {', '.join(found.unread)}"
+        raise ConfigError([Mistake(str(results.directory), reason, "run the experiment again")])
+    _print(found, form, how.directory if how and missing else results.directory)
 
 
 def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> list[Row]:
@@ -208,7 +244,7 @@ def _shift(results: Results, row: Row, repeated: Results, other: Row) -> list[st
     return [f"{took} ran again for its packets; the division is that of the repetition"]
 
 
-def _print(shown: Shown, form: str, directory: Path) -> None:
+def _print(shown: Shown | ShownLoads, form: str, directory: Path) -> None:
     if form == "json":
         echo(json.dumps(shown.values()))
         return

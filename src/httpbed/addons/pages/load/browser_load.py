@@ -76,6 +76,9 @@ class PageRequest:
     """Resource type: ``Document``, ``Image``, ``Script``, ``Stylesheet``, ``Font``, ..."""
     mime_type: str = ""
     priority: str = ""
+    render_blocking: str = ""
+    """``Blocking``, ``InBodyParserBlocking``, ``NonBlocking``, ...; empty if the browser did not
+    say."""
     initiator: str = ""
     """URL of the resource that caused the request; empty for the page itself or if unknown."""
     initiator_kind: str = ""
@@ -190,6 +193,8 @@ class BrowserLoad:
     """When the load event fired."""
     first_contentful_paint_s: float | None = None
     largest_contentful_paint_s: float | None = None
+    largest_image_s: tuple[float, float] | None = None
+    """When the image of the largest contentful paint began and ended loading; None for a text."""
     browser_starts: float | None = None
     """How many browsers were started until one answered."""
     browser_ready_s: float | None = None

@@ -200,6 +200,7 @@ class _RequestBuilder:
             kind=events.kind,
             mime_type=lenient_json.text(events.response, "mimeType", 200),
             priority=lenient_json.text(request_data, "initialPriority", 40),
+            render_blocking=lenient_json.text(events.sent, "renderBlockingBehavior", 40),
             initiator=_initiator(initiator),
             initiator_kind=lenient_json.text(initiator, "type", 40),
             redirected_to=onward,

@@ -30,7 +30,7 @@ MAX_NOTES = 10
 """Number of the driver's own notes."""
 MAX_CALENDAR_S = 2**32
 """The year 2106; later times are ignored."""
-US, NS = 1e-6, 1e-9
+MS, US, NS = 1e-3, 1e-6, 1e-9
 _PICTURE = re.compile(r"frames/[0-9]{1,8}\.jpg")
 _ENDINGS: dict[str, Ending] = {ending: ending for ending in get_args(Ending)}
 
@@ -72,6 +72,7 @@ def read(folder: Path) -> BrowserLoad:
         largest_contentful_paint_s=(
             None if is_trace_cut else _since(began_s, marks.largest_paint_s)
         ),
+        largest_image_s=None if is_trace_cut else marks.largest_image_s,
         browser_starts=lenient_json.number(driver, "starts"),
         browser_ready_s=_ready_s(driver),
         browser_cpu_s=_cpu_s(driver),
@@ -204,6 +205,8 @@ class _Marks:
     first_paint_s: float | None = None
     largest_paint_s: float | None = None
     """Of the last candidate; each candidate is larger than the one before."""
+    largest_image_s: tuple[float, float] | None = None
+    """When its image began and ended loading, since the navigation; None for a text."""
 
     def take(self, event: JsonObject, loader: str) -> None:
         """Handle an event of the trace if it belongs to this navigation.
@@ -222,8 +225,14 @@ class _Marks:
             self.began_s = self.began_s or at_s
         elif name == "firstContentfulPaint":
             self.first_paint_s = self.first_paint_s or at_s
-        elif name == "largestContentfulPaint::Candidate":
-            self.largest_paint_s = max(self.largest_paint_s or at_s, at_s)
+        elif name == "largestContentfulPaint::Candidate" and at_s >= (self.largest_paint_s or 0):
+            self.largest_paint_s, self.largest_image_s = at_s, _image(data)
+
+
+def _image(candidate: JsonObject) -> tuple[float, float] | None:
+    words = ("imageLoadStart", "imageLoadEnd")
+    begin, end = (lenient_json.number(candidate, word) for word in words)
+    return None if not begin or not end else (begin * MS, end * MS)
 
 
 def _marks(folder: Path, loader: str, notes: list[str]) -> _Marks:

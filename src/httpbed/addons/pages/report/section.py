@@ -1,8 +1,8 @@
 """The section on page loads: its figures, bounded in number, bytes and time.
 
 Of at most three scenes (:mod:`~httpbed.addons.pages.report.scenes`) there are a film, a filmstrip,
-curves of progress, the resources, and waterfalls of two typical loads. Pictures are small JPEG
-files. A film has at most 1.2 MB, and all together stays below 10 MB, of however many
+curves of progress, the resources, waterfalls of two typical loads, and the critical paths. Pictures
+are small JPEG files. A film has at most 1.2 MB, and all together stays below 10 MB, of however many
 loads.
 """
 
@@ -19,6 +19,7 @@ from httpbed.addons.pages.page_check_table import RECORDING
 from httpbed.addons.pages.page_checks import SKELETON
 from httpbed.addons.pages.page_metrics import bands_of
 from httpbed.addons.pages.report import (
+    critical_path_report,
     film,
     filmstrip,
     metrics_table,
@@ -83,6 +84,10 @@ def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> It
             files[f"{made.name}.webp"] = made.data
             yield Drawn(templating.part("film.html.j2", __package__, film=made))
         yield from map(Figure, _plots(shown, number))
+        paths = [critical_path_report.of_trial(results, one.typical) for one in shown.values()]
+        if known := [one for one in paths if one]:
+            yield critical_path_report.shares_table(known)
+            yield Paragraph(critical_path_report.READING, "httpbed explain DIR", "has every step.")
         if scene.left_out:
             yield Paragraph(scene.left_out)
     if example := next((s.typical.name for one in chosen for s in one.treatments), ""):

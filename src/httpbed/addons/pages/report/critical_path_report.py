@@ -1,0 +1,282 @@
+"""Critical paths of loads as sentences, tables and JSON values, and the difference of two."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from httpbed.addons.pages.load import critical_path
+from httpbed.addons.pages.load.browser_load import PageRequest
+from httpbed.addons.pages.load.critical_path import SHARES, CriticalPath, Goal, PaintParts, Step
+from httpbed.addons.pages.loads import PageTrial
+from httpbed.addons.pages.report import waterfall
+from httpbed.report.document import Cell, Column, RowName, Table
+from httpbed.report.phrasing import brief_duration, sentence_case, treatment
+from httpbed.results.sample import scenario
+from httpbed.store.results import Results
+
+GOALS: Mapping[str, Goal] = {
+    "page_load_time": "last byte",
+    "onload_time": "load event",
+    "first_contentful_paint": "first contentful paint",
+}
+"""By the metric of an experiment: the moment that its numbers are about."""
+DIGITS = 6
+MAX_NAMED = 4
+"""Steps that a sentence names."""
+WORTH = 0.05
+"""Share of the time below which no step is named."""
+DOCUMENT = "the document"
+READING = (
+    "The path holds what had to happen one after the other until the goal. Browser: it worked"
+    " between one resource and the next request or the paint. Queueing: it held a request back."
+    " Priorities: the link carried other responses. Server: the wait for an answer beyond an idle"
+    " round trip. Network: connections, round trips, and bytes."
+)
+
+
+@dataclass(frozen=True)
+class LoadPath:
+    """The critical path of a trial's load."""
+
+    trial: PageTrial
+    path: CriticalPath
+    parts: PaintParts | None
+
+    @property
+    def name(self) -> str:
+        """The trial's treatment."""
+        return treatment(self.trial.levels, self.trial.levels)
+
+    def resource(self, request: PageRequest | None) -> str:
+        """Name a resource on the path."""
+        if request is None:
+            return ""
+        if request.kind == "Document" and not request.initiator:
+            return DOCUMENT
+        found = self.path.requests
+        return dict(zip((one.id for one in found), waterfall.short_names(found), strict=True))[
+            request.id
+        ]
+
+
+def of_trial(results: Results, trial: PageTrial) -> LoadPath | None:
+    """Read the path of a load; None if it fetched nothing."""
+    described = scenario(results, trial.levels)
+    link, way = described.bottleneck()
+    path = critical_path.critical_path(
+        trial.load,
+        round_trip_s=described.rtt_s(described.access()),
+        rate_bit_s=described.topology.links[link].directions()[way].mean_bit_s(),
+        goal=GOALS.get(results.experiment.report.metric or "", "largest contentful paint"),
+    )
+    return LoadPath(trial, path, critical_path.paint_parts(trial.load)) if path else None
+
+
+def sentences(one: LoadPath) -> Iterator[str]:
+    """Say what is on the path, the longest first; each without its full stop."""
+    path = one.path
+    count = len(path.requests)
+    yield sentence_case(
+        f"{path.goal} after {brief_duration(path.whole_s)}, on a path of {count}"
+        f" resource{'s' * (count != 1)}: {_shares(path)}"
+    )
+    named = [
+        f"{_place(one, step)} {_took(seconds, path.whole_s)}"
+        for step, seconds in path.causes()[:MAX_NAMED]
+        if seconds >= WORTH * path.whole_s
+    ]
+    if named:
+        yield f"Most of it was {', '.join(named)}"
+    if late := _low_priority(one):
+        yield late
+
+
+def _place(one: LoadPath, step: Step) -> str:
+    name, what = one.resource(step.request), _what(step)
+    return f"{what} ({name})" if name else what
+
+
+def _what(step: Step) -> str:
+    if step.behind is None:
+        return step.what
+    return f"{step.what}, mostly {waterfall.short_name(step.behind)}"
+
+
+def _took(seconds: float, whole_s: float) -> str:
+    return f"{brief_duration(seconds)} ({100 * seconds / max(whole_s, 1e-9):.0f} %)"
+
+
+def _shares(path: CriticalPath) -> str:
+    known = sorted(path.shares().items(), key=lambda one: -one[1])
+    return ", ".join(
+        f"{share} {100 * seconds / max(path.whole_s, 1e-9):.0f} %" for share, seconds in known
+    )
+
+
+def _low_priority(one: LoadPath) -> str:
+    """Say which resource of a low priority waited for its turn."""
+    waits = Counter[str]()
+    known = {request.id: request for request in one.path.requests}
+    for step in one.path.steps:
+        if step.request and step.share in {"queueing", "priorities"}:
+            waits[step.request.id] += step.lasts_s  # type: ignore[assignment]
+    for request, seconds in waits.most_common(1):
+        priority = known[request].priority
+        if priority in {"Low", "VeryLow"} and seconds >= WORTH * one.path.whole_s:
+            name = one.resource(known[request])
+            return f"{name} waited {brief_duration(seconds)} for its turn, with priority {priority}"
+    return ""
+
+
+def shares_table(found: Sequence[LoadPath]) -> Table:
+    """Return a row for each load: its shares, and Chrome's parts of its largest paint."""
+    columns = [Column.of("until", (one.path.goal for one in found))]
+    columns.append(Column.of("time", (brief_duration(o.path.whole_s) for o in found), right=True))
+    for share in SHARES:
+        cells = (_cell(one.path.shares()[share], one.path.whole_s) for one in found)
+        columns.append(Column(share, tuple(cells), right=True))
+    if any(one.parts for one in found):
+        for name in next(one.parts for one in found if one.parts).all:
+            texts = (brief_duration(one.parts.all[name]) if one.parts else "" for one in found)
+            columns.append(
+                Column.of(name.replace("resource ", "").replace("element ", ""), texts, right=True)
+            )
+    return Table(
+        "Critical paths",
+        "Critical paths of the typical loads, and Chrome's four parts of the largest contentful"
+        " paint",
+        tuple(columns),
+        tuple(RowName("", one.name) for one in found),
+        name_header="load",
+        brief=True,
+    )
+
+
+def steps_table(found: Sequence[LoadPath]) -> Table:
+    """Return a row for each step of each path."""
+    rows = [(one, step) for one in found for step in one.path.steps]
+    return Table(
+        "Steps",
+        "Every step of each path, in order",
+        (
+            Column.of("resource", (one.resource(step.request) for one, step in rows)),
+            Column.of("from", (brief_duration(step.begin_s) for _, step in rows), right=True),
+            Column("lasts", tuple(_cell(s.lasts_s, o.path.whole_s) for o, s in rows), right=True),
+            Column.of("share", (step.share for _, step in rows)),
+            Column.of("priority", (s.request.priority if s.request else "" for _, s in rows)),
+        ),
+        tuple(RowName(one.name, _what(step)) for one, step in rows),
+        name_header="step",
+    )
+
+
+def _cell(seconds: float, whole_s: float) -> Cell:
+    share = seconds / max(whole_s, 1e-9)
+    return Cell(f"{brief_duration(seconds)} ({100 * share:.0f} %)" if seconds else "", share=share)
+
+
+@dataclass(frozen=True)
+class PathDifference:
+    """Why the path of one load is longer than that of another."""
+
+    fast: LoadPath
+    slow: LoadPath
+
+    @property
+    def whole_s(self) -> float:
+        """How much longer the slower one is."""
+        return self.slow.path.whole_s - self.fast.path.whole_s
+
+    def shares(self) -> Mapping[str, float]:
+        """Return each share's part of the difference; they add up to it."""
+        before, after = self.fast.path.shares(), self.slow.path.shares()
+        return {share: after[share] - before[share] for share in SHARES}
+
+    def resources(self) -> list[tuple[str, float]]:
+        """Return each resource's part of the difference, the largest first."""
+        totals = Counter[str]()
+        for sign, one in ((1, self.slow), (-1, self.fast)):
+            for step in one.path.steps:
+                totals[one.resource(step.request)] += sign * step.lasts_s  # type: ignore[assignment]
+        return sorted(((n, float(s)) for n, s in totals.items()), key=lambda one: -abs(one[1]))
+
+    def sentences(self) -> Iterator[str]:
+        """Say it, each without its full stop."""
+        fast, slow = self.fast, self.slow
+        yield (
+            f"{slow.name} took {brief_duration(self.whole_s)} longer than {fast.name}:"
+            f" {self._listed(self.shares().items())}"
+        )
+        named = [(name, seconds) for name, seconds in self.resources() if name][:MAX_NAMED]
+        if named:
+            yield f"By resource: {self._listed(named)}"
+        more = [n for n in self._names(slow) if n not in self._names(fast)]
+        if more:
+            yield f"Only on the path of {slow.name}: {', '.join(more[:MAX_NAMED])}"
+
+    @staticmethod
+    def _names(one: LoadPath) -> list[str]:
+        return [one.resource(request) for request in one.path.requests]
+
+    def _listed(self, parts: Any) -> str:
+        least = WORTH * self.whole_s
+        return ", ".join(
+            f"{'+' if seconds > 0 else '-'}{brief_duration(abs(seconds))} {name}"
+            for name, seconds in sorted(parts, key=lambda one: -abs(one[1]))
+            if abs(seconds) >= least
+        )
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "fast": self.fast.trial.name,
+            "slow": self.slow.trial.name,
+            "seconds": round(self.whole_s, DIGITS),
+            "shares": {name: round(value, DIGITS) for name, value in self.shares().items()},
+            "resources": {name: round(value, DIGITS) for name, value in self.resources()},
+        }
+
+
+def difference(found: Sequence[LoadPath]) -> PathDifference | None:
+    """Return the difference of the slowest and the fastest load with one goal; None without."""
+    goals = {one.path.goal for one in found}
+    by_time = sorted(found, key=lambda one: one.path.whole_s)
+    if len(found) < 2 or len(goals) > 1:
+        return None
+    return PathDifference(by_time[0], by_time[-1])
+
+
+def values(one: LoadPath) -> dict[str, Any]:
+    """Return a path as JSON values, times in seconds."""
+    path = one.path
+    return {
+        "block": one.trial.block,
+        "trial": one.trial.trial,
+        "attempt": one.trial.attempt,
+        "levels": dict(one.trial.levels),
+        "outcome": one.trial.outcome,
+        "until": path.goal,
+        "seconds": round(path.whole_s, DIGITS),
+        "sentence": ". ".join(sentences(one)) + ".",
+        "shares": {name: round(value, DIGITS) for name, value in path.shares().items()},
+        "largest_contentful_paint": (
+            {name: round(value, DIGITS) for name, value in one.parts.all.items()}
+            if one.parts
+            else None
+        ),
+        "steps": [
+            {
+                "begin_s": round(step.begin_s, DIGITS),
+                "end_s": round(step.end_s, DIGITS),
+                "share": step.share,
+                "what": step.what,
+                "url": step.request.url if step.request else "",
+                "behind": step.behind.url if step.behind else "",
+                "priority": step.request.priority if step.request else "",
+            }
+            for step in path.steps
+        ],
+    }

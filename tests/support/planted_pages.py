@@ -1,0 +1,143 @@
+"""Pages with a planted reason why they are painted late, as HAR files to replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hars import MAIN, Said
+
+KB = 1000
+EXPERIMENT = """
+schema = 1
+name = "planted"
+question = "Does the path name what was planted?"
+replicates = 1
+seed = 3
+time_limit = "60 s"
+clock = "{clock}"
+
+[factors]
+http_version = {versions}
+
+[topology]
+hosts = ["client", "server"]
+
+[[topology.links]]
+between = ["client", "server"]
+rate = "4 Mbit/s"
+delay = "20 ms"
+queue = {{ limit = "1000 packets" }}
+
+[roles.client]
+implementation = "chromium-headless-shell"
+http_version = {{ factor = "http_version" }}
+
+[roles.server]
+implementation = "nginx"
+
+[workload]
+kind = "page"
+page = {{ har = "site.har" }}
+{more}
+"""
+
+
+@dataclass(frozen=True)
+class PlantedPage:
+    """A page, and what its critical path has to say."""
+
+    entries: tuple[Said, ...]
+    what: str
+    """Of the longest step."""
+    where: str
+    """The end of a URL: of that step's resource, or of what it waited behind."""
+    versions: str = '["2", "3"]'
+    more: str = ""
+    """Further lines of the workload."""
+
+
+def hero(path: str = "/hero.svg", size_kb: int = 4, text: str = "") -> Said:
+    """Return an image that covers most of the screen."""
+    shapes = "".join(
+        f'<circle cx="{7 * one % 900}" cy="{13 * one % 500}" r="30" fill="hsl({one},90%,50%)"/>'
+        for one in range(40)
+    )
+    picture = f'<svg xmlns="http://www.w3.org/2000/svg" width="1000" height="600">{shapes}</svg>'
+    return image(path, text or f"{picture}<!--{'x' * (size_kb * KB - len(picture))}-->")
+
+
+def image(path: str, text: str) -> Said:
+    """Return an image of a text."""
+    return Said(f"{MAIN}{path}", 60, size=len(text), mime="image/svg+xml", text=text)
+
+
+def document(body: str, head: str = "") -> Said:
+    """Return a page."""
+    text = f"<!doctype html><html><head><title>p</title><link rel=icon href=data:,>{head}</head>"
+    text += f"<body>{body}</body></html>"
+    return Said(f"{MAIN}/", size=len(text), kind="document", mime="text/html", text=text)
+
+
+def script(path: str, text: str, wait: float = 40) -> Said:
+    """Return a script."""
+    return Said(
+        f"{MAIN}{path}", 60, wait + 10, size=len(text), wait=wait, kind="script",
+        mime="text/javascript", text=text,
+    )  # fmt: skip
+
+
+IMAGE = "<img src=/hero.svg width=1000 height=600>"
+ADDS_IMAGE = "const i = new Image(1000, 600); i.src = '/hero.svg'; document.body.append(i);"
+CHAIN = "const s = document.createElement('script'); s.src = '/b.js'; document.body.append(s);"
+LOOP = "let x = 0; for (let i = 0; i < 6e8; i++) x += i % 7; document.title = x;"
+
+
+def _style(wait: float) -> Said:
+    text = "body { background: white }"
+    return Said(
+        f"{MAIN}/slow.css", 60, wait + 10, size=len(text), wait=wait, kind="stylesheet",
+        mime="text/css", text=text,
+    )  # fmt: skip
+
+
+def _others(count: int) -> Iterable[Said]:
+    return (hero(f"/other-{number}.svg", 60) for number in range(count))
+
+
+OTHERS = "".join(f"<img src=/other-{number}.svg width=20 height=20>" for number in range(16))
+PLANTS = {
+    "slow server": PlantedPage(
+        (document(IMAGE, "<link rel=stylesheet href=/slow.css>"), _style(1500), hero()),
+        "server", "/slow.css",
+    ),
+    "chain": PlantedPage(
+        (document("<script src=/a.js></script>"), script("/a.js", CHAIN),
+         script("/b.js", ADDS_IMAGE), hero(size_kb=40)),
+        "own bytes at the link's rate", "/hero.svg", versions='["3"]',
+    ),
+    "render-blocking script": PlantedPage(
+        (document(IMAGE, "<script src=/big.js></script>"),
+         script("/big.js", f"/*{'x' * (600 * KB)}*/"), hero()),
+        "own bytes at the link's rate", "/big.js", versions='["3"]',
+    ),
+    "render-blocking script before an image": PlantedPage(
+        (document(IMAGE, "<script src=/big.js></script>"),
+         script("/big.js", f"/*{'x' * (600 * KB)}*/"), hero()),
+        "behind other responses", "/big.js", versions='["2"]',
+    ),
+    "low-priority image": PlantedPage(
+        (document(OTHERS + IMAGE.replace("<img", "<img fetchpriority=low")),
+         *_others(16), hero()),
+        "held back by the browser", "/hero.svg", versions='["1.1"]',
+    ),
+    "behind others": PlantedPage(
+        (document(OTHERS + IMAGE.replace("<img", "<img fetchpriority=low")),
+         *_others(16), hero()),
+        "behind other responses", "/hero.svg", versions='["2"]',
+    ),
+    "slow CPU": PlantedPage(
+        (document("<script src=/busy.js></script>"), script("/busy.js", LOOP + ADDS_IMAGE), hero()),
+        "until it asked for the next", "/busy.js", versions='["2"]', more="cpu_slowdown = 4",
+    ),
+}  # fmt: skip
