@@ -1,0 +1,305 @@
+"""Explains the published cells in which HTTP/2 and HTTP/3 differ: ``results/explained``.
+
+An archive has only tables, so two trials of a cell run again, in virtual time and of one block:
+``httpbed explain --why``. A transfer is lifted until the slower one is as fast as the other; a page
+gets its critical path. Cells are kept one by one, so the command may be ended and started again::
+
+    nice python experiments/explain.py WORK [--only STUDY] [--most CELLS]
+    python experiments/explain.py --page   # writes results/explained/README.md from what is kept
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from httpbed.results.sample import samples, scenario
+from httpbed.store import query
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "results/explained/cells.jsonl"
+PAGE = KEPT.with_name("README.md")
+STUDIES = (
+    "liu2024/single-stream",
+    "liu2024/multi-stream",
+    "liu2024/migration",
+    "ranjan2019/pages",
+    "liu2024/pages",
+    "biswal2016/sites",
+    "biswal2016/networks",
+    "biswal2016/grid",
+)
+METRICS = ("request_time", "page_load_time")
+DIFFERS = 0.1
+"""Relative difference of the medians from which on a cell is explained."""
+PROGRAMS = ("client", "stack", "http_version")
+"""Factors that choose the HTTP version."""
+TIME_LIMIT_S = 3600
+INTRODUCTION = (
+    "Cells of the published campaigns in which the medians of HTTP/2 and HTTP/3 differ by more than"
+    " 10 %, each with what the difference was spent on. Two trials of each cell, of one block, ran"
+    " again in virtual time (`httpbed explain --why`, n = 1 each); so their times may differ from"
+    " the published medians. *Saved*: what the slower trial took less once all lifts together were"
+    " in place; *of the difference*: how much of it that was. Pages have a critical path and no"
+    " lifts. Written by `python experiments/explain.py --page`."
+)
+RATIOS = "published HTTP/3 / HTTP/2 | again"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A cell's treatment of one HTTP version."""
+
+    levels: Mapping[str, str]
+    median_s: float
+    n: int
+
+    @property
+    def words(self) -> str:
+        """The treatment as ``--why`` takes it."""
+        return ",".join(f"{name}={level}" for name, level in self.levels.items())
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A published condition in which the two differ."""
+
+    study: str
+    http2: Side
+    http3: Side
+
+    @property
+    def ratio(self) -> float:
+        """HTTP/3's median over HTTP/2's."""
+        return self.http3.median_s / self.http2.median_s
+
+    @property
+    def key(self) -> str:
+        """Its name among the kept ones."""
+        return f"{self.study}: {self.http2.words} | {self.http3.words}"
+
+
+def cells(study: str) -> Iterator[Cell]:
+    """Yield the cells of a published campaign that differ enough."""
+    results = query.read(ROOT / "results" / study)
+    groups = defaultdict[tuple[str, ...], dict[str, Side]](dict)
+    found = (samples(results, metric) for metric in METRICS)
+    observed = next(one for one in found if any(s.observed for s in one.values()))
+    for sample in observed.values():
+        values = [*sample.observed.values()]
+        version = scenario(results, sample.levels).hops()[0].http_version
+        same = tuple(level for name, level in sample.levels.items() if name not in PROGRAMS)
+        if values and version != "1.1":
+            side = Side(sample.levels, median(values), len(values))
+            groups[same].setdefault(version, side)
+    for sides in groups.values():
+        if len(sides) == 2:
+            cell = Cell(study, sides["2"], sides["3"])
+            if abs(cell.ratio - 1) > DIFFERS:
+                yield cell
+
+
+def explain(cell: Cell, work: Path) -> dict[str, Any]:
+    """Run the two trials again, and return what explains their difference."""
+    study = ROOT / "results" / cell.study
+    place = work / cell.study.replace("/", "-")
+    words = ["--why", cell.http3.words, cell.http2.words, "--json", "--clock", "virtual"]
+    files = str(ROOT / "experiments" / cell.study.partition("/")[0])
+    command = [str(Path(sys.executable).with_name("httpbed")), "explain", str(study), *words]
+    done = subprocess.run(
+        [*command, "-o", str(place), "--files", files],
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT_S,
+        check=False,
+    )
+    row = {
+        "key": cell.key,
+        "study": cell.study,
+        "http2": dict(cell.http2.levels),
+        "http3": dict(cell.http3.levels),
+        "published": {
+            "http2_s": cell.http2.median_s,
+            "http3_s": cell.http3.median_s,
+            "n": [cell.http2.n, cell.http3.n],
+        },
+    }
+    if done.returncode:
+        return {**row, "failed": done.stderr.strip().splitlines()[-1][:300]}
+    found = json.loads(done.stdout)
+    return {**row, **(_of_loads(found) if "loads" in found else _of_transfers(found))}
+
+
+def _of_transfers(found: Mapping[str, Any]) -> dict[str, Any]:
+    difference = found["difference"]
+    if difference is None:
+        reasons = [one["why"] for one in found["not_explained"]]
+        return {"failed": "; ".join(reasons) or "the two took the same time again"}
+    slow = next(o for o in found["explained"] if o["trial"] == difference["slow"][1])
+    parts = sorted(difference["causes"].items(), key=lambda one: -one[1])
+    kept = [one for one in slow["ladder"] if one["kept"]]
+    return {
+        "again_s": _seconds(found["explained"]),
+        "difference_s": difference["seconds"],
+        "cause": parts[0][0],
+        "cause_s": parts[0][1],
+        "lifts": [
+            {name: rung[name] for name in ("cause", "lifted", "confirmed", "kept", "saved_s")}
+            for rung in slow["ladder"]
+        ],
+        "lifted_s": kept[-1]["after"]["seconds"] if kept else None,
+        "held": slow["held"]["knob"] if slow["held"] else None,
+    }
+
+
+def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
+    difference = found["difference"]
+    if difference is None:
+        return {"failed": "the two loads have no common goal"}
+    share, share_s = max(difference["shares"].items(), key=lambda one: one[1])
+    whole = {f"{one['block']}/{one['trial']}": one for one in found["loads"]}
+    slow, fast = (_steps(whole[difference[name]]) for name in ("slow", "fast"))
+    parts = {what: slow.get(what, 0.0) - fast.get(what, 0.0) for what in {*slow, *fast}}
+    what = max(parts, key=lambda one: parts[one])
+    return {
+        "again_s": _seconds(found["loads"]),
+        "until": found["loads"][0]["until"],
+        "difference_s": difference["seconds"],
+        "cause": what,
+        "cause_s": parts[what],
+        "share": share,
+        "share_s": share_s,
+        "lifts": [],
+    }
+
+
+def _steps(load: Mapping[str, Any]) -> dict[str, float]:
+    totals = defaultdict[str, float](float)
+    for step in load["steps"]:
+        totals[step["what"]] += step["end_s"] - step["begin_s"]
+    return totals
+
+
+def _seconds(trials: list[dict[str, Any]]) -> list[float]:
+    """Return the times of the repeated trials, HTTP/3's first, as they were asked for."""
+    return [one["seconds"] for one in trials]
+
+
+def page(rows: list[dict[str, Any]], expected: Mapping[str, int]) -> str:
+    """Write the page."""
+    done = [one for one in rows if "failed" not in one]
+    lines = [
+        "# The studies explained",
+        "",
+        INTRODUCTION,
+        "",
+        f"{len(done)} of {sum(expected.values())} cells are explained"
+        + (f", {len(rows) - len(done)} could not be" if len(rows) > len(done) else "")
+        + "; the others did not run again yet: "
+        + ", ".join(
+            f"{study} {sum(o['study'] == study for o in done)} of {count}"
+            for study, count in expected.items()
+        )
+        + ".",
+        "",
+        "## Transfers",
+        "",
+        f"| cell | {RATIOS} | the slower one spends more on | lifted | saved | of the difference |",
+        "| --- | ---: | ---: | --- | --- | ---: | ---: |",
+        *(_transfer_line(one) for one in done if "until" not in one),
+        "",
+        "## Pages",
+        "",
+        f"| cell | {RATIOS} | the slower one spends more on | largest share |",
+        "| --- | ---: | ---: | --- | --- |",
+        *(_page_line(one) for one in done if "until" in one),
+        "",
+    ]
+    failed = [one for one in rows if "failed" in one]
+    if failed:
+        lines += ["## Not explained", ""]
+        lines += [f"- {_cell_name(one)}: {one['failed']}" for one in failed] + [""]
+    return "\n".join(lines)
+
+
+def _cell_name(one: Mapping[str, Any]) -> str:
+    same = [
+        f"{name} {level}" for name, level in one["http2"].items() if one["http3"][name] == level
+    ]
+    versus = [
+        f"{one['http3'][name]} against {level}"
+        for name, level in one["http2"].items()
+        if one["http3"][name] != level
+    ]
+    return f"{one['study']}: {', '.join(same)}; {', '.join(versus)}"
+
+
+def _ratios(one: Mapping[str, Any]) -> str:
+    told = one["published"]
+    http3, http2 = one["again_s"]
+    return f"{told['http3_s'] / told['http2_s']:.2f} | {http3 / http2:.2f}"
+
+
+def _share(seconds: float, one: Mapping[str, Any]) -> str:
+    return f"{100 * seconds / one['difference_s']:.0f} %"
+
+
+def _transfer_line(one: Mapping[str, Any]) -> str:
+    cause = f"{one['cause']}: {one['cause_s']:.2f} s"
+    tried = "; ".join(
+        f"{rung['lifted']}{' (confirmed)' if rung['confirmed'] else ''}" for rung in one["lifts"]
+        if rung["kept"]
+    )  # fmt: skip
+    saved = max(one["again_s"]) - one["lifted_s"] if one["lifted_s"] is not None else 0.0
+    ending = f"{saved:.2f} s | {_share(saved, one)}" if tried else " | "
+    return (
+        f"| {_cell_name(one)} | {_ratios(one)} | {cause} | {tried or 'nothing helped'} | {ending} |"
+    )
+
+
+def _page_line(one: Mapping[str, Any]) -> str:
+    cause = f"{one['cause']}: {one['cause_s']:.2f} s ({_share(one['cause_s'], one)})"
+    share = f"{one['share']}: {one['share_s']:.2f} s"
+    return f"| {_cell_name(one)} | {_ratios(one)} | {cause} | {share} |"
+
+
+def kept() -> list[dict[str, Any]]:
+    """Return the kept cells."""
+    return [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
+
+
+def main() -> int:
+    """Explain cells that are not explained yet, or write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("work", nargs="?", type=Path, help="folder for the repeated trials")
+    parser.add_argument("--only", choices=STUDIES, help="cells of this campaign alone")
+    parser.add_argument("--most", type=int, default=10**6, help="number of cells")
+    parser.add_argument("--page", action="store_true", help="write the page, and run nothing")
+    words = parser.parse_args()
+    KEPT.parent.mkdir(exist_ok=True)
+    found = {study: [*cells(study)] for study in STUDIES if words.only in {None, study}}
+    if not words.page:
+        if words.work is None:
+            parser.error("name a folder for the repeated trials, or give --page")
+        known = {one["key"] for one in kept()}
+        left = [one for some in found.values() for one in some if one.key not in known]
+        for cell in left[: words.most]:
+            print(cell.key, flush=True)
+            row = explain(cell, words.work)
+            with KEPT.open("a") as file:
+                file.write(json.dumps(row, sort_keys=True) + "\n")
+    if words.only is None:
+        PAGE.write_text(page(kept(), {study: len(some) for study, some in found.items()}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
