@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from hars import MAIN, Said
+from hars import MAIN, Said, har
+from real_runs import httpbed
 
 KB = 1000
 EXPERIMENT = """
@@ -41,6 +47,42 @@ kind = "page"
 page = {{ har = "site.har" }}
 {more}
 """
+
+
+def explained(folder: Path, page: PlantedPage, clock: str) -> list[dict[str, Any]]:
+    """Load a page, and return what explain says of each load."""
+    (folder / "site.har").write_text(har(page.entries))
+    words = {"clock": clock, "versions": page.versions, "more": page.more}
+    (folder / "e.toml").write_text(EXPERIMENT.format(**words))
+    done = httpbed("run", folder / "e.toml", "-o", folder / "c")
+    assert done.returncode == 0, done.stderr
+    told = httpbed("explain", folder / "c", "--json")
+    assert told.returncode == 0, told.stderr
+    loads: list[dict[str, Any]] = json.loads(told.stdout)["loads"]
+    return loads
+
+
+def longest(load: dict[str, Any]) -> tuple[str, set[str]]:
+    """Return what most of the time was spent on, with its resource and what that waited behind."""
+    totals, urls = defaultdict[tuple[str, str], float](float), defaultdict[Any, set[str]](set)
+    for step in load["steps"]:
+        key = step["what"], step["url"]
+        totals[key] += step["end_s"] - step["begin_s"]
+        urls[key] |= {step["url"], step["behind"]}
+    top = max(totals, key=lambda one: totals[one])
+    return top[0], urls[top]
+
+
+def check(page: PlantedPage, loads: list[dict[str, Any]]) -> None:
+    """Require that the longest step of each load is the planted one, and that all add up."""
+    for load in loads:
+        what, urls = longest(load)
+        assert what == page.what, load["sentence"]
+        assert any(url.endswith(page.where) for url in urls), load["sentence"]
+        assert math.isclose(sum(load["shares"].values()), load["seconds"], abs_tol=1e-4)
+        paint = load["largest_contentful_paint"]
+        assert paint, load["sentence"]
+        assert math.isclose(sum(paint.values()), load["seconds"], abs_tol=1e-4)
 
 
 @dataclass(frozen=True)
@@ -90,7 +132,7 @@ def script(path: str, text: str, wait: float = 40) -> Said:
 IMAGE = "<img src=/hero.svg width=1000 height=600>"
 ADDS_IMAGE = "const i = new Image(1000, 600); i.src = '/hero.svg'; document.body.append(i);"
 CHAIN = "const s = document.createElement('script'); s.src = '/b.js'; document.body.append(s);"
-LOOP = "let x = 0; for (let i = 0; i < 6e8; i++) x += i % 7; document.title = x;"
+LOOP = "let x = 0; for (let i = 0; i < 1e8; i++) x += i % 7; document.title = x;"
 
 
 def _style(wait: float) -> Said:
