@@ -8,16 +8,18 @@ and its result has the connections.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from httpbed.addons.explain import capture
+from httpbed.addons.explain import capture, route
 from httpbed.addons.explain.capture import Headers
-from httpbed.addons.explain.transfer import Numbers, Sent, Transfer, following, unwrapped
+from httpbed.addons.explain.route import DifferentPacketsError, Route
+from httpbed.addons.explain.transfer import Flags, Numbers, Sent, Transfer, following, unwrapped
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
 from httpbed.experiment.impairments.rate import TokenBucket
@@ -49,8 +51,8 @@ def read(
     :raises NoTransferError: when there is nothing to divide.
     """
     refuse(scenario)
-    result = _object(artifacts / LINK_RESULT)
-    configuration = _object(artifacts / LINK_CONFIGURATION)
+    result = json_object(artifacts / LINK_RESULT)
+    configuration = json_object(artifacts / LINK_CONFIGURATION)
     log, headers = _packets(artifacts, result)
     watched = _watched(scenario)
     near = _near(result, watched)
@@ -88,30 +90,24 @@ class _Watched:
     narrow: int
     down: int
     """Direction of the narrow link towards the client."""
-    others: tuple[tuple[int, int, bool], ...]
-    """Each other link, its direction towards the client, and whether it is on the client's side."""
+    route: tuple[int, ...]
+    """Directions of all links towards the client, in the order in which data travels."""
 
 
 def _watched(scenario: Scenario) -> _Watched:
-    route = [(link, 1 - way) for link, way in scenario.access()]
     (narrow, way), *more = vantage_points(scenario).narrow
     if more:
         raise NoTransferError("its client has several links")
-    place = [link for link, _ in route].index(narrow)
-    others = tuple(
-        (link, direction, index < place)
-        for index, (link, direction) in enumerate(route)
-        if index != place
-    )
-    for link, _, _ in others:
-        for one in scenario.topology.links[link].directions():
-            if one.mean_bit_s() or one.loss or one.jitter:
-                reason = "its path has several links with a rate, loss or jitter"
-                raise NoTransferError(reason)
-    return _Watched(scenario.link.name, narrow, 2 * narrow + way, others)
+    towards_server = [2 * link + direction for link, direction in scenario.access()]
+    route = tuple(one ^ 1 for one in reversed(towards_server))
+    return _Watched(scenario.link.name, narrow, 2 * narrow + way, route)
 
 
-def _object(path: Path) -> dict[str, Any]:
+def json_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object of the emulator.
+
+    :raises NoTransferError: when it is missing or damaged.
+    """
     try:
         text = untrusted_files.text(path, most=64 * 2**20)
         return dict(json.loads(text))
@@ -173,19 +169,25 @@ class _Reading:
         protocol = capture.TCP if is_tcp else capture.UDP
         port = int(connection["client"].rpartition(":")[2])
         down, up = self.watched.down, self.watched.down ^ 1
-        data_rows, data_headers = self._direction(down)
-        answer_rows, answer_headers = self._direction(up)
-        own = (data_headers.protocol == protocol) & (data_headers.destination_port == port)
-        asked = (answer_headers.protocol == protocol) & (answer_headers.source_port == port)
-        begun, done = self._service(data_rows, down)
-        others = ~own & (done >= 0)
-        answers = self._sent(answer_rows, *self._service(answer_rows, up), answer_headers, up)
-        data = self._sent(data_rows, begun, done, data_headers, down)
-        data, answers = data.where(own), answers.where(asked)
+        own, asked = (partial(_is_of, protocol, port, way) for way in ("destination", "source"))
+        towards = self.watched.route
+        data_route, data_headers = self._along(towards, own)
+        answer_route, answer_headers = self._along([one ^ 1 for one in reversed(towards)], asked)
+        place = towards.index(down)
+        rows = self.log.originals(down)
+        is_own = own(self._headers(down, rows))
+        begun, done = self._service(rows, down)
+        others = ~is_own & (done >= 0)
+        data = self._sent(data_route, data_headers, place, (begun[is_own], done[is_own]))
+        answer_rows = self.log.originals(up)
+        served = self._service(answer_rows, up)
+        is_asked = asked(self._headers(up, answer_rows))
+        back = len(towards) - 1 - place
+        answers = self._sent(
+            answer_route, answer_headers, back, (served[0][is_asked], served[1][is_asked])
+        )
         if is_tcp:
-            data, answers = _numbered(
-                data, answers, data_headers.where(own), answer_headers.where(asked)
-            )
+            data, answers = _numbered(data, answers, data_headers, answer_headers)
         order = np.argsort(begun[others], kind="stable")
         kept = self.scenario.workload.body_bytes() or 0
         return Transfer(
@@ -199,12 +201,29 @@ class _Reading:
             others_are_own=not self.scenario.competitors,
         )
 
-    def _direction(self, direction: int) -> tuple[PacketLog, Headers]:
-        """Return the packets of a direction, by number, with their headers."""
-        rows, headers = self.log.originals(direction), self.headers.of(direction)
+    def _along(
+        self, directions: Sequence[int], is_own: Callable[[Headers], Flags]
+    ) -> tuple[Route, Headers]:
+        """Return a connection's packets on a path's directions, with their headers."""
+        rows, headers = list[PacketLog](), list[Headers]()
+        for direction in directions:
+            every = self.log.originals(direction)
+            found = self._headers(direction, every)
+            chosen = is_own(found)
+            rows.append(every.where(chosen))
+            headers.append(found.where(chosen))
+        try:
+            return route.along(rows), headers[0]
+        except DifferentPacketsError:
+            reason = "its path has links that carry different packets of it, or copy them"
+            raise NoTransferError(reason) from None
+
+    def _headers(self, direction: int, rows: PacketLog) -> Headers:
+        """Return the headers of a direction's packets."""
+        headers = self.headers.of(direction)
         if len(rows) and int(rows.number.max()) >= len(headers):
             raise NoTransferError("its packet log and its capture differ")
-        return rows, headers.where(rows.number)
+        return headers.where(rows.number)
 
     def _service(self, rows: PacketLog, direction: int) -> tuple[Numbers, Numbers]:
         """Return when the link began and finished each packet; -1 for dropped ones."""
@@ -234,18 +253,21 @@ class _Reading:
         return len(link.delays(direction % 2)) > 1
 
     def _sent(
-        self, rows: PacketLog, begun: Numbers, done: Numbers, headers: Headers, direction: int
+        self, path: Route, headers: Headers, place: int, served: tuple[Numbers, Numbers]
     ) -> Sent:
-        before, beyond = self._shifts(direction)
-        entered = rows.in_ns - self.start
-        arrived = np.where(rows.out_ns >= 0, rows.out_ns - self.start + beyond, -1)
+        """Return a direction's packets; ``place`` is that of the narrow link on the path."""
+        rows, last = path.rows[0], len(path.rows) - 1
+        sent = rows.in_ns - self.start
+        entered, left = path.entered(place), path.left(last)
+        begun, done = (path.on(place, times) for times in served)
+        is_whole = left >= 0
         none = np.zeros(len(rows), dtype=np.int64)
         return Sent(
-            sent=entered - before,
-            entered=entered,
-            begun=begun,
-            done=done,
-            arrived=arrived,
+            sent=sent,
+            entered=np.where(entered >= 0, entered - self.start, sent),
+            begun=np.where(is_whole, begun, -1),
+            done=np.where(is_whole, done, -1),
+            arrived=np.where(is_whole, left - self.start, -1),
             bytes=rows.bytes,
             payload=headers.payload,
             first=none,
@@ -254,27 +276,23 @@ class _Reading:
             end=none,
         )
 
-    def _shifts(self, direction: int) -> tuple[int, int]:
-        """Return the delays of the path before and beyond the narrow link, in ns."""
-        is_down = direction == self.watched.down
-        sums = [0, 0]
-        for link, towards_client, is_near in self.watched.others:
-            way = towards_client if is_down else 1 - towards_client
-            delay = self.scenario.topology.links[link].directions()[way].delay
-            sums[int(is_near == is_down)] += round(delay * NS)
-        return sums[0], sums[1]
-
     def _path(self) -> NetworkPath:
         links = self.scenario.topology.links
         narrow, way = links[self.watched.narrow], self.watched.down % 2
         direction = narrow.directions()[way]
-        used = [narrow, *(links[link] for link, _, _ in self.watched.others)]
+        used = [links[one // 2] for one in self.watched.route]
         rate = direction.rate
         return NetworkPath(
             rate_bit_s=direction.mean_bit_s(),
             round_trip_ns=round(sum(link.rtt_s() for link in used) * NS),
             burst_bytes=rate.burst if isinstance(rate, TokenBucket) else 0,
         )
+
+
+def _is_of(protocol: int, port: int, way: str, headers: Headers) -> Flags:
+    ports: Numbers = getattr(headers, f"{way}_port")
+    found: Flags = (headers.protocol == protocol) & (ports == port)
+    return found
 
 
 def _remarks(connections: int) -> tuple[str, ...]:
