@@ -124,7 +124,7 @@ def divide(transfer: Transfer) -> Division:
     marks = _marks(transfer)
     before = [*_before(transfer, marks)]
     if marks.first is None or marks.last is None:
-        periods = tuple(_joined(before))
+        periods = tuple(joined(before))
         return Division(periods, periods, None)
     rounds = Rounds(transfer)
     during = _Answer(transfer, rounds, marks.first, marks.last)
@@ -132,7 +132,7 @@ def divide(transfer: Transfer) -> Division:
     costs, forces = [*before, *during.periods, *after], [*before, *during.in_force(), *after]
     if transfer.is_inferred:
         costs, forces = ([*_less_sure(one, transfer.hidden)] for one in (costs, forces))
-    return Division(tuple(_joined(costs)), tuple(_joined(forces)), rounds)
+    return Division(tuple(joined(costs)), tuple(joined(forces)), rounds)
 
 
 def _less_sure(periods: Iterable[Period], hidden: frozenset[str]) -> Iterator[Period]:
@@ -262,7 +262,7 @@ def _after(transfer: Transfer, marks: _Marks, last: int) -> Iterator[Period]:
     yield Period(arrived, transfer.ended, "client" if transfer.is_over else "unknown", "seen")
 
 
-def _joined(periods: Iterable[Period]) -> Iterator[Period]:
+def joined(periods: Iterable[Period]) -> Iterator[Period]:
     """Leave out empty periods, and join neighbours of one cause."""
     last: Period | None = None
     for one in periods:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from httpbed.addons.explain.causes import BY_NAME, CAUSES
 from httpbed.addons.explain.division import Period
-from httpbed.addons.explain.explanation import NS, Explained
+from httpbed.addons.explain.explanation import NS, Divided, Explained
 from httpbed.report.figures import STYLE, WIDE_IN, Plot
 from httpbed.report.series import SINCE
 from httpbed.report.svg import INK, VisibleFigure
@@ -27,7 +27,7 @@ MAX_BANDS = 600
 """Parts of a trial's time that are told apart; a pixel has no more."""
 
 
-def bars(rows: Sequence[tuple[str, Explained]]) -> Plot:
+def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:
     """Draw the division of each trial as one bar, with the names of the treatments."""
     shown = _shown([one for _, one in rows])
     legend_in = LEGEND_ROW_IN * -(-len(shown) // LEGEND_COLUMNS)
@@ -79,7 +79,7 @@ def bands(one: Explained) -> Plot:
     )
 
 
-def _shown(every: Sequence[Explained], *, in_force: bool = False) -> list[str]:
+def _shown(every: Sequence[Divided], *, in_force: bool = False) -> list[str]:
     """Return the causes that a figure shows, in the order of the taxonomy."""
     largest = dict.fromkeys(BY_NAME, 0.0)
     for one in every:
@@ -89,7 +89,7 @@ def _shown(every: Sequence[Explained], *, in_force: bool = False) -> list[str]:
     return [cause.name for cause in CAUSES if largest[cause.name] >= SHOWN_SHARE]
 
 
-def _bar(axes: Axes, place: int, one: Explained) -> None:
+def _bar(axes: Axes, place: int, one: Divided) -> None:
     left = 0.0
     for name, cost in one.division.costs().items():
         axes.barh(place, cost / NS, left=left, color=BY_NAME[name].colour, height=0.72)

@@ -7,19 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.addons.explain import difference, explain_figures
+from httpbed.addons.explain import difference, explain_figures, outline
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import (
+    Divided,
     Explained,
     Unexplained,
     duration_text,
+    explain,
     explained,
-    typical,
+    typical_rows,
 )
+from httpbed.addons.explain.outline import Outline
 from httpbed.addons.explain.rung import Rung
 from httpbed.base import units
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs
+from httpbed.programs.catalog import Catalog
 from httpbed.report import manifest, network
 from httpbed.report.document import (
     Block,
@@ -39,6 +43,7 @@ from httpbed.report.document import (
 )
 from httpbed.report.phrasing import Sentence, listed, whole_treatment
 from httpbed.report.sections import Document
+from httpbed.results import attempts
 from httpbed.store import layout
 from httpbed.store.results import Results
 
@@ -56,13 +61,18 @@ MAX_BESIDE = 4
 MAX_CAUSES = 7
 """Causes in the table for a terminal; the others are summed up."""
 OTHER = "other causes"
+COARSE = (
+    "Trials without packets are divided by what the emulator keeps of each: bytes over time. Late"
+    " acknowledgements, pacing and computing are not told apart from windows."
+)
+FINER = "runs them again, with the same losses and draws, and divides them by their packets."
 READING = (
     "Costs: the time for which the link was idle because of a cause, and the time before and after"
     " the answer. They add up to the whole."
 )
 
 
-def title(one: Explained | Unexplained) -> str:
+def title(one: Divided | Unexplained) -> str:
     """Name a trial by its treatment."""
     return whole_treatment(one.levels)
 
@@ -186,21 +196,21 @@ def _saved(rung: Rung) -> str:
     return "" if rung.saved_s is None else units.format_duration(rung.saved_s, units.SHORT_DIGITS)
 
 
-def _blocks(known: Sequence[Explained], *, draws: bool) -> Iterator[Block]:
+def _blocks(known: Sequence[Divided], *, draws: bool) -> Iterator[Block]:
     if draws:
         yield Figure(explain_figures.bars([(title(one), one) for one in known]))
     yield Paragraph(READING)
     yield details(known)
 
 
-def table(known: Sequence[Explained]) -> Table:
+def table(known: Sequence[Divided]) -> Table:
     """Return the table for terminal and Markdown; many trials have a row each, few a column."""
     names = _columns(known)
     columns = _by_trial(known, names) if len(known) > MAX_BESIDE else _by_cause(known, names)
     return Table("Division", "What the time was spent on", tuple(columns), brief=True)
 
 
-def _by_cause(known: Sequence[Explained], names: Sequence[str]) -> Iterator[Column]:
+def _by_cause(known: Sequence[Divided], names: Sequence[str]) -> Iterator[Column]:
     """Yield a column of costs for each trial, the whole in the last row."""
     yield Column.of("cause", (*names, OTHER, "whole"), is_name=True)
     for one in known:
@@ -211,7 +221,7 @@ def _by_cause(known: Sequence[Explained], names: Sequence[str]) -> Iterator[Colu
         yield Column(title(one), (*cells, _cell(rest, one), whole), right=True)
 
 
-def _by_trial(known: Sequence[Explained], names: Sequence[str]) -> Iterator[Column]:
+def _by_trial(known: Sequence[Divided], names: Sequence[str]) -> Iterator[Column]:
     """Yield a column of shares for each cause."""
     yield Column.of("trial", map(title, known), is_name=True)
     yield Column.of("time", (duration_text(one.division.whole) for one in known), right=True)
@@ -223,11 +233,11 @@ def _by_trial(known: Sequence[Explained], names: Sequence[str]) -> Iterator[Colu
         yield Column.of(name.replace(" ", "\n"), cells, right=True)
 
 
-def _share(ns: int, one: Explained) -> str:
+def _share(ns: int, one: Divided) -> str:
     return f"{100 * ns / max(1, one.division.whole):.0f} %" if ns else ""
 
 
-def _columns(known: Sequence[Explained]) -> list[str]:
+def _columns(known: Sequence[Divided]) -> list[str]:
     """Return the causes that took most of some trial, in the order of the taxonomy."""
     shares = dict.fromkeys(BY_NAME, 0.0)
     for one in known:
@@ -237,7 +247,7 @@ def _columns(known: Sequence[Explained]) -> list[str]:
     return [name for name in BY_NAME if name in dearest and shares[name] >= 0.02]
 
 
-def details(known: Sequence[Explained]) -> Table:
+def details(known: Sequence[Divided]) -> Table:
     """Return a row for each cause of each trial."""
     rows = [
         (title(one), name, one.division.costs().get(name, 0), forces.get(name, 0), one)
@@ -261,7 +271,7 @@ def details(known: Sequence[Explained]) -> Table:
     )
 
 
-def _surety(one: Explained, name: str) -> str:
+def _surety(one: Divided, name: str) -> str:
     cost = one.division.costs().get(name, 0)
     seen = one.division.seen(name)
     if not cost or seen == cost:
@@ -269,7 +279,7 @@ def _surety(one: Explained, name: str) -> str:
     return f"{100 * seen / cost:.0f} % seen" if seen else "inferred"
 
 
-def _cell(ns: int, one: Explained) -> Cell:
+def _cell(ns: int, one: Divided) -> Cell:
     share = ns / max(1, one.division.whole)
     return Cell(f"{duration_text(ns)} ({100 * share:.0f} %)" if ns else "", share=share)
 
@@ -300,16 +310,23 @@ def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
     return (folder / PACKET_LOG).is_file()
 
 
-def _typical(source: ReportInput) -> list[Explained]:
-    """Explain the typical trials of a campaign; none of one that kept no packets."""
+def _typical(source: ReportInput) -> list[Divided]:
+    """Divide the typical trial of each treatment: by its packets, or else by its timeline."""
     if "explain" not in source.computed:
-        results = source.results
-        kept = any(has_packets(results, row) for row in results.last_attempts)
-        source.computed["explain"] = (
-            explained(typical(results, catalogs.load(), most=MAX_SECTION)) if kept else []
-        )
-    found: list[Explained] = source.computed["explain"]
+        results, catalog = source.results, catalogs.load()
+        rows = typical_rows(results, attempts.valid(results))[:MAX_SECTION]
+        divided = (_divided(results, row, catalog) for row in rows)
+        source.computed["explain"] = [one for one in divided if one]
+    found: list[Divided] = source.computed["explain"]
     return found
+
+
+def _divided(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Divided | None:
+    if has_packets(results, row):
+        one = explain(results, row, catalog)
+        if isinstance(one, Explained):
+            return one
+    return outline.outline(results, row, catalog)
 
 
 def _section(source: ReportInput) -> Section | None:
@@ -317,8 +334,10 @@ def _section(source: ReportInput) -> Section | None:
     if not found:
         return None
     sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in found)
-    blocks = (Listing(sentences), *_blocks(found, draws=source.draws))
-    return Section("explain", "Where the time went", blocks)
+    blocks: list[Block] = [Listing(sentences), *_blocks(found, draws=source.draws)]
+    if any(isinstance(one, Outline) for one in found):
+        blocks.append(Paragraph(COARSE, "httpbed explain DIR", FINER))
+    return Section("explain", "Where the time went", tuple(blocks))
 
 
 def _held(source: ReportInput) -> Iterator[str]:

@@ -45,20 +45,15 @@ class Held:
     """Payload that would fill the path."""
 
 
-@dataclass(frozen=True)
-class Explained:
-    """A trial with its division."""
+class Divided:
+    """A trial's division in words, whatever it was read from."""
 
     block: int
     trial: str
-    attempt: int
     levels: Mapping[str, str]
     outcome: str
-    transfer: Transfer
     division: Division
     held: Held | None
-    kernel: KernelAccount | None = None
-    """Of a TCP sender."""
 
     @property
     def seconds(self) -> float:
@@ -103,6 +98,22 @@ class Explained:
         if self.held.fills_bytes:
             text += f". {units.format_size(self.held.fills_bytes, DIGITS)} would fill this link"
         return text
+
+
+@dataclass(frozen=True)
+class Explained(Divided):
+    """A trial with its division."""
+
+    block: int
+    trial: str
+    attempt: int
+    levels: Mapping[str, str]
+    outcome: str
+    transfer: Transfer
+    division: Division
+    held: Held | None
+    kernel: KernelAccount | None = None
+    """Of a TCP sender."""
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""

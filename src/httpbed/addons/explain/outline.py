@@ -1,0 +1,342 @@
+"""Divides the time of a transfer from its timeline, where no packets were kept: coarser, for free.
+
+The emulator keeps what a link carried in at most 256 bins, for every trial (decision 27). From them
+follows when the link was busy, to the byte, and how many bytes were in flight. So the busy time is
+that of the packets; what an idle time was spent on is read from bytes in flight alone, bin by bin:
+
+1. a packet was dropped within a round trip before: *recovery*; nothing was sent since: *timeout*;
+2. at most a packet in flight: *server*;
+3. bytes in flight stand at one number for several round trips without loss: *fixed window*;
+4. they grow before any loss: *slow start*;
+5. else *congestion window*.
+
+Late acknowledgements, pacing, repeated bytes and the CPU are not told apart from these. Where bins
+are longer than a round trip, as in transfers of minutes, a slow start is too short to be seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from httpbed.addons.explain import evidence, windows
+from httpbed.addons.explain.division import Division, Period, joined
+from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain.explanation import Divided, Held
+from httpbed.addons.explain.rounds import Plateau
+from httpbed.experiment.impairments.rate import TokenBucket
+from httpbed.experiment.kept import LINK_RESULT
+from httpbed.experiment.response_path import vantage_points
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs.catalog import Catalog
+from httpbed.results.sample import of_trials, scenario
+from httpbed.store import layout
+from httpbed.store.results import Results
+
+NS = 1_000_000_000
+BITS = 8
+FULL_BYTES = 1500
+"""Of an IP packet."""
+PAYLOAD = 0.965
+"""Payload of a full IP packet's bytes: between TCP's with timestamps and QUIC's."""
+FIRST_PACKETS = 3
+"""Full packets that begin an answer, as in a division of packets."""
+PLATEAU_ROUNDS = 8
+PLATEAU_SHARE = 0.15
+"""Range of mean bytes in flight within a plateau, as a share of them."""
+STEADY_BINS, STEADY_ROUNDS = 8, 4
+GROWS, GROWS_STEADILY = 1.15, 1.05
+"""Growth in a round trip from which on the window grows as in slow start."""
+FULL_SHARE = 0.97
+MAX_BINS = 100_000
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Outline(Divided):
+    """A trial's coarse division."""
+
+    block: int
+    trial: str
+    levels: Mapping[str, str]
+    outcome: str
+    division: Division
+    held: Held | None
+
+
+def outline(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Outline | None:
+    """Divide an attempt of a campaign by its timeline; None if that cannot be done."""
+    if results.artifacts.altered(row, LINK_RESULT):
+        return None
+    levels = {name: row[name] for name in results.experiment.factors}
+    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    request_s = of_trials(results, "request_time").get((row["trial"], row["attempt"]))
+    try:
+        division, held = read(folder, scenario(results, levels), request_s, catalog)
+    except NoTransferError:
+        return None
+    return Outline(row["block"], row["trial"], levels, row["outcome"], division, held)
+
+
+def read(
+    artifacts: Path, described: Scenario, request_s: float | None, catalog: Catalog
+) -> tuple[Division, Held | None]:
+    """Divide an attempt by its timeline.
+
+    :raises NoTransferError: when it has none, or no rule covers it.
+    """
+    evidence.refuse(described)
+    result = evidence.json_object(artifacts / LINK_RESULT)
+    (narrow, way), *more = vantage_points(described).narrow
+    direction = described.topology.links[narrow].directions()[way]
+    if more or not isinstance(direction.rate, int | TokenBucket):
+        raise NoTransferError("its narrowest link has no constant rate")
+    try:
+        bins = _Bins.of(result, described, narrow, way, request_s)
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+        raise NoTransferError("its timeline is missing or damaged") from None
+    division = Division(*2 * (tuple(joined(bins.periods())),), None)
+    return division, bins.held(division, described, catalog)
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """A direction over time, in ns since the client's first packet and bytes of IP packets."""
+
+    edges: Floats
+    """One more than bins."""
+    sent: Floats
+    """Sums up to each edge, as all that follow."""
+    carried: Floats
+    """What the link had finished: deliveries less the link's delay."""
+    answered: Floats
+    waited: Floats
+    """Of answered bytes, each times its round trip in ns."""
+    dropped: Floats
+    rate_bit_s: float
+    round_trip: float
+    request: float
+    ended: float
+
+    @classmethod
+    def of(
+        cls,
+        result: Mapping[str, Any],
+        described: Scenario,
+        narrow: int,
+        way: int,
+        request_s: float | None,
+    ) -> _Bins:
+        found = result["directions"][2 * narrow + way]
+        near = [one for one in result["connections"] if one["client_first_ns"] is not None]
+        main = max(near, key=lambda one: int(one["server_bytes"]))
+        origin = min(int(one["client_first_ns"]) for one in near)
+        timeline = found["timeline"]
+        width, count = int(timeline["bin_ns"]), len(timeline["sent_bytes"])
+        if not 0 < count <= MAX_BINS or width <= 0:
+            raise ValueError
+        edges: Floats = np.arange(count + 1, dtype=np.float64) * float(width) - (
+            origin - int(result["started_ns"])
+        )
+        sums = {name: _sums(timeline[f"{name}"], count) for name in COLUMNS}
+        direction = described.topology.links[narrow].directions()[way]
+        delivered = sums["delivered_bytes"]
+        last = max(main["client_last_ns"] or 0, main["server_last_ns"] or 0) - origin
+        return cls(
+            edges,
+            sums["sent_bytes"],
+            np.interp(edges + direction.delay * NS, edges, delivered).astype(np.float64),
+            sums["answered_bytes"],
+            _sums(_products(timeline), count),
+            sums["dropped_packets"],
+            float(direction.mean_bit_s() or 0),
+            described.rtt_s(described.access()) * NS,
+            float((main["handshake_ns"] or main["client_first_ns"]) - origin),
+            float(last if request_s is None else round(request_s * NS)),
+        )
+
+    def _at(self, sums: Floats, at: float) -> float:
+        return float(np.interp(at, self.edges, sums))
+
+    @cached_property
+    def _answer(self) -> tuple[float, float] | None:
+        """When the answer's data begins and ends to enter the link."""
+        before = self._at(self.sent, self.request)
+        whole = self._at(self.sent, self.ended) - before
+        if whole <= 0:
+            return None
+        first = min(FIRST_PACKETS * FULL_BYTES, whole / 2)
+        begun = int(np.searchsorted(self.sent, before + first))
+        done = int(np.searchsorted(self.carried, self._at(self.carried, self.ended) - 1))
+        begin = max(float(self.edges[max(0, begun - 1)]), self.request)
+        return begin, min(max(begin, float(self.edges[done])), self.ended)
+
+    def periods(self) -> Iterator[Period]:
+        """Yield the periods, without gaps."""
+        request = min(max(0.0, self.request), self.ended)
+        yield _period(0, request, "set-up")
+        if self._answer is None:
+            yield _period(request, self.ended, "unknown")
+            return
+        begin, end = self._answer
+        heard = min(begin, request + self.round_trip / 2)
+        yield _period(request, heard, "path")
+        yield _period(heard, begin, "server")
+        at = begin
+        for place in range(len(self.edges) - 1):
+            low, high = max(begin, self.edges[place]), min(end, self.edges[place + 1])
+            if high <= low:
+                continue
+            bits = (self._at(self.carried, high) - self._at(self.carried, low)) * BITS
+            busy = min(high - low, bits * NS / self.rate_bit_s)
+            yield _period(low, low + busy, "link")
+            yield _period(low + busy, high, self._idle(place))
+            at = high
+        arrived = min(self.ended, at + self.round_trip / 2)
+        yield _period(at, arrived, "path")
+        yield _period(arrived, self.ended, "client")
+
+    def _mean_in_flight(self, lasts: float) -> Floats:
+        """Return mean bytes in flight in a time before each edge.
+
+        By Little's law: the rate of answers times their round trip.
+        """
+        before = np.interp(self.edges - lasts, self.edges, self.waited, left=0.0)
+        found: Floats = (self.waited - before) / lasts
+        return found
+
+    @cached_property
+    def _in_flight(self) -> Floats:
+        """Mean bytes in flight in about a round trip before each edge."""
+        return self._mean_in_flight(max(2 * self._width, self._cycle))
+
+    @cached_property
+    def _steady(self) -> tuple[Floats, int]:
+        """The same over whole round trips, and over how many bins: it stands while a window does.
+
+        Shorter means swing, because bins cut round trips in two.
+        """
+        rounds = max(STEADY_ROUNDS, int(STEADY_BINS * self._width / self._cycle))
+        lasts = min(rounds * self._cycle, self.edges[-1] - self.edges[0])
+        return self._mean_in_flight(lasts), int(lasts / self._width)
+
+    @property
+    def _width(self) -> float:
+        return float(self.edges[1] - self.edges[0])
+
+    @property
+    def _cycle(self) -> float:
+        """Mean round trip of all bytes."""
+        answered = float(self.answered[-1])
+        return max(self.round_trip, float(self.waited[-1]) / answered if answered else 0.0, 1.0)
+
+    @cached_property
+    def _span(self) -> int:
+        """Bins of a round trip, at least one."""
+        return max(1, int(self.round_trip / (self.edges[1] - self.edges[0]) + 0.5))
+
+    def _drops(self, low: int, high: int) -> bool:
+        return bool(self.dropped[min(high, len(self.dropped) - 1)] > self.dropped[max(0, low)])
+
+    def _idle(self, place: int) -> str:
+        if self._drops(self._last_sent[place] - self._span, place + 1):
+            is_quiet = place - self._last_sent[place] >= self._span
+            return "timeout" if is_quiet else "recovery"
+        if self.sent[place + 1] - self.answered[place + 1] <= FULL_BYTES:
+            return "server"
+        if self._in_plateau[place]:
+            return "fixed window"
+        is_first = not self._drops(0, place + 1)
+        return "slow start" if is_first and self._grows(place + 1) else "congestion window"
+
+    @cached_property
+    def _last_sent(self) -> list[int]:
+        """The last bin up to each in which something was sent."""
+        bins = np.arange(len(self.sent) - 1)
+        found: list[int] = np.maximum.accumulate(np.where(np.diff(self.sent) > 0, bins, 0)).tolist()
+        return found
+
+    def _grows(self, edge: int) -> bool:
+        """Whether bytes in flight grew in the last round trip, and not only because bins swing."""
+        before = max(0, edge - self._span)
+        means = (self._in_flight, GROWS), (self._steady[0], GROWS_STEADILY)
+        return all(bool(mean[edge] >= least * mean[before]) for mean, least in means)
+
+    @cached_property
+    def _runs(self) -> list[tuple[int, int]]:
+        """Runs of edges at which bytes in flight stand, while the link has time left."""
+        if self._answer is None:
+            return []
+        flying, count = self._steady
+        begin, end = np.searchsorted(self.edges, self._answer).tolist()
+        last, found = min(end, len(self.edges) - 1), list[tuple[int, int]]()
+        start, high, low = begin, 0.0, 0.0
+        for place in range(begin, last + 1):
+            now = float(flying[place])
+            high, low = max(high, now), min(low, now)
+            # Like CUBIC at its last maximum, a window after a loss may stand still for a while.
+            is_lossy = self._drops(0, place)
+            most = FULL_BYTES + (0.0 if is_lossy else PLATEAU_SHARE) * high
+            stands = low > FULL_BYTES and high - low <= most and not self._drops(place - 1, place)
+            if stands and place < last:
+                continue
+            least = PLATEAU_ROUNDS * self._span * (2 if is_lossy else 1)
+            stop = place if stands else place - 1
+            if stop - start >= least and self._has_time_left(start, stop):
+                found.append((max(0, start - count + 1), stop))
+            start, high, low = place, now, now
+        return found
+
+    def _has_time_left(self, start: int, stop: int) -> bool:
+        bits = (self.carried[stop] - self.carried[start]) * BITS
+        span = self.edges[stop] - self.edges[start]
+        return bool(bits * NS / self.rate_bit_s < FULL_SHARE * span)
+
+    @cached_property
+    def _in_plateau(self) -> NDArray[np.bool_]:
+        inside = np.zeros(len(self.edges), dtype=bool)
+        for start, stop in self._runs:
+            inside[start:stop] = True
+        return inside
+
+    def held(self, division: Division, described: Scenario, catalog: Catalog) -> Held | None:
+        """Return the window at which bytes in flight stood for longest; None without any."""
+        if not self._runs or "fixed window" not in division.costs():
+            return None
+        start, stop = max(self._runs, key=lambda one: one[1] - one[0])
+        flying, count = self._steady
+        payload = round(float(np.median(flying[start + count - 1 : stop + 1])) * PAYLOAD)
+        known = windows.candidates(described, catalog)
+        full = round(FULL_BYTES * PAYLOAD)
+        of = windows.named(payload, full, described.hops()[0].http_version, known)
+        span = self.edges[stop] - self.edges[start]
+        rounds = round(span / max(1.0, self.round_trip))
+        plateau = Plateau(int(self.edges[start]), int(self.edges[stop]), payload, rounds)
+        fills = round(self.rate_bit_s * self.round_trip / BITS / NS)
+        return Held(plateau, of, fills)
+
+
+COLUMNS = ("sent_bytes", "delivered_bytes", "answered_bytes", "dropped_packets")
+
+
+def _products(timeline: Mapping[str, Any]) -> list[float]:
+    pairs = zip(timeline["answered_bytes"], timeline["rtt_us"], strict=True)
+    return [float(size) * float(rtt or 0) * NS / 1e6 for size, rtt in pairs]
+
+
+def _sums(values: list[Any], count: int) -> Floats:
+    numbers = np.array([float(one) for one in values])
+    if len(numbers) != count or not np.isfinite(numbers).all() or (numbers < 0).any():
+        raise ValueError
+    return np.concatenate([[0.0], np.cumsum(numbers)])
+
+
+def _period(begin: float, end: float, cause: str) -> Period:
+    return Period(round(begin), round(end), cause, "inferred")

@@ -1,0 +1,154 @@
+"""A division by the timeline says what that by packets says, but for causes of single packets."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from httpbed.addons.explain import outline
+from httpbed.addons.explain.division import divide
+from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain.rounds import Rounds
+from httpbed.addons.explain.transfer import Numbers, Transfer
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs import catalog as catalogs
+from window_sender import MS, RATE, WindowSender
+
+CATALOG = catalogs.load()
+LINK = {"between": ["client", "server"], "rate": f"{RATE // 10**6} Mbit/s", "delay": "20 ms"}
+DOCUMENT: dict[str, Any] = {
+    "topology": {"hosts": ["client", "server"], "links": [LINK]},
+    "roles": {
+        "client": {"implementation": "curl", "http_version": "3"},
+        "server": {"implementation": "nginx"},
+    },
+    "workload": {"kind": "download", "size": "1 MB"},
+}
+SCENARIO = Scenario.model_validate(DOCUMENT)
+MAX_BINS = 256
+
+
+def timeline(transfer: Transfer) -> dict[str, Any]:
+    """Sum a transfer's packets into bins as the emulator does."""
+    data, known = transfer.content, Rounds(transfer).known
+    whole = ~data.lost
+    width = MS
+    while transfer.ended // width >= MAX_BINS:
+        width *= 2
+    count = transfer.ended // width + 1
+
+    def summed(times: Numbers, values: Numbers) -> Numbers:
+        places = np.minimum(times // width, count - 1)
+        return np.bincount(places, values, count).astype(np.int64)
+
+    answered = summed(known[whole], data.bytes[whole])
+    waits = summed(known[whole], data.bytes[whole] * (known[whole] - data.entered[whole]) // 1000)
+    return {
+        "bin_ns": width,
+        "sent_bytes": summed(data.entered, data.bytes).tolist(),
+        "delivered_bytes": summed(data.arrived[whole], data.bytes[whole]).tolist(),
+        "answered_bytes": answered.tolist(),
+        "dropped_packets": summed(data.entered[~whole], np.ones(int((~whole).sum()))).tolist(),
+        "rtt_us": [int(w // a) if a else None for w, a in zip(waits, answered, strict=True)],
+    }
+
+
+def result(transfer: Transfer) -> dict[str, Any]:
+    connection = {
+        "client_first_ns": 0,
+        "server_bytes": 1,
+        "client_last_ns": transfer.ended,
+        "server_last_ns": 0,
+        "handshake_ns": transfer.request,
+    }
+    return {
+        "started_ns": 0,
+        "connections": [connection],
+        "directions": [{}, {"timeline": timeline(transfer)}],
+    }
+
+
+def outlined(folder: Path, kept: Any) -> dict[str, float]:
+    (folder / "link-result.json").write_text(json.dumps(kept))
+    division, _ = outline.read(folder, SCENARIO, None, CATALOG)
+    assert division.periods[0].begin == 0
+    ends = [(one.begin, one.end) for one in division.periods]
+    assert all(before[1] == after[0] for before, after in itertools.pairwise(ends))
+    return {name: ns / division.whole for name, ns in division.costs().items()}
+
+
+def _senders() -> Iterator[Any]:
+    yield pytest.param(WindowSender(2000, lambda _: 10), {"fixed window"}, id="window")
+    yield pytest.param(WindowSender(2000, lambda _: 60), {"link"}, id="full link")
+    yield pytest.param(
+        WindowSender(800, lambda acked: min(60, 10 + acked)),
+        {"link", "slow start"},
+        id="slow start",
+    )
+    yield pytest.param(
+        WindowSender(600, lambda _: 60, available={300: 4000 * MS}), {"server"}, id="server"
+    )
+    yield pytest.param(
+        WindowSender(100, lambda _: 60, lost=range(60, 100), timeout=900 * MS),
+        {"timeout"},
+        id="timeout",
+    )
+
+
+@pytest.mark.parametrize(("sender", "names"), [*_senders()])
+def test_shares_are_those_of_the_packets(
+    sender: WindowSender, names: set[str], tmp_path: Path
+) -> None:
+    transfer = sender.transfer()
+    exact = divide(transfer)
+    found = outlined(tmp_path, result(transfer))
+    for name in names:
+        assert exact.costs()[name] > 0.05 * exact.whole
+        assert found.get(name, 0) == pytest.approx(exact.costs()[name] / exact.whole, abs=0.1)
+    assert max(found, key=lambda one: found[one]) == max(
+        exact.costs(), key=exact.costs().__getitem__
+    )
+
+
+def test_a_window_is_named_without_packets(tmp_path: Path) -> None:
+    transfer = WindowSender(2000, lambda _: 46).transfer()  # 66.6 kB: nginx keeps 64 KiB
+    (tmp_path / "link-result.json").write_text(json.dumps(result(transfer)))
+    fast = Scenario.model_validate(
+        DOCUMENT
+        | {"topology": {"hosts": ["client", "server"], "links": [LINK | {"rate": "40 Mbit/s"}]}}
+    )
+    _, held = outline.read(tmp_path, fast, None, CATALOG)
+    assert held is not None
+    assert held.of is not None
+    assert held.of.name == "http3_stream_buffer_size"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"bin_ns": 0},
+        {"bin_ns": "soon"},
+        {"sent_bytes": []},
+        {"delivered_bytes": [1]},
+        {"answered_bytes": None},
+        {"rtt_us": [1e400]},
+        {"dropped_packets": [-1]},
+    ],
+)
+def test_a_damaged_timeline_is_no_division(damage: dict[str, Any], tmp_path: Path) -> None:
+    kept = result(WindowSender(300, lambda _: 10).transfer())
+    kept["directions"][1]["timeline"] |= damage
+    with pytest.raises(NoTransferError, match="timeline"):
+        outlined(tmp_path, kept)
+
+
+@pytest.mark.parametrize("kept", [{}, {"directions": [], "connections": []}, []])
+def test_a_result_without_a_timeline_is_no_division(kept: Any, tmp_path: Path) -> None:
+    with pytest.raises(NoTransferError):
+        outlined(tmp_path, kept)
