@@ -82,6 +82,11 @@ class Cell:
         return self.http3.median_s / self.http2.median_s
 
     @property
+    def difference_s(self) -> float:
+        """By how much the two medians differ."""
+        return abs(self.http3.median_s - self.http2.median_s)
+
+    @property
     def key(self) -> str:
         """Its name among the kept ones."""
         return f"{self.study}: {self.http2.words} | {self.http3.words}"
@@ -277,7 +282,7 @@ def kept() -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Explain cells that are not explained yet, or write the page."""
+    """Explain cells that are not explained yet, the largest differences first, or write a page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("work", nargs="?", type=Path, help="folder for the repeated trials")
     parser.add_argument("--only", choices=STUDIES, help="cells of this campaign alone")
@@ -291,6 +296,7 @@ def main() -> int:
             parser.error("name a folder for the repeated trials, or give --page")
         known = {one["key"] for one in kept()}
         left = [one for some in found.values() for one in some if one.key not in known]
+        left.sort(key=lambda one: -one.difference_s)
         for cell in left[: words.most]:
             print(cell.key, flush=True)
             row = explain(cell, words.work)
