@@ -54,7 +54,9 @@ def timeline(transfer: Transfer) -> dict[str, Any]:
         "sent_bytes": summed(data.entered, data.bytes).tolist(),
         "delivered_bytes": summed(data.arrived[whole], data.bytes[whole]).tolist(),
         "answered_bytes": answered.tolist(),
-        "dropped_packets": summed(data.entered[~whole], np.ones(int((~whole).sum()))).tolist(),
+        "dropped_packets": summed(
+            data.entered[~whole], np.ones(int((~whole).sum()), dtype=np.int64)
+        ).tolist(),
         "rtt_us": [int(w // a) if a else None for w, a in zip(waits, answered, strict=True)],
     }
 

@@ -13,7 +13,8 @@ def link(*packets: tuple[int, int, int]) -> PacketLog:
     columns = np.array(packets, dtype=np.int64).reshape(-1, 3).T
     count = len(packets)
     none = np.zeros(count, dtype=np.int64)
-    return PacketLog(*columns, none, np.arange(count), none)
+    in_ns, out_ns, size = columns
+    return PacketLog(in_ns, out_ns, size, none, np.arange(count), none)
 
 
 def test_a_packet_is_followed_over_links_that_drop_and_reorder() -> None:
