@@ -57,8 +57,11 @@ def measure(inputs: Mapping[str, str]) -> int:
             campaigns, reproduce = measured(builds, work, inputs)
             gate = ["httpbed", "gate", *campaigns, "--margin", inputs.get("THRESHOLD") or "3 %"]
             code = subprocess.run([*gate, "--format", "github"], check=False).returncode
-            verdict = json.loads(printed([*gate, "--json"], accepted=(0, 1)))["verdict"]
+            judged = json.loads(printed([*gate, "--json"], accepted=(0, 1)))
+            verdict = judged["verdict"]
             text = printed([*gate, "--format", "markdown"], accepted=(0, 1))
+            if len(campaigns) == 1:
+                text += explanation(campaigns[0], judged["comparison"])
     except NotMeasuredError as reason:
         print(f"::error title=httpbed::{escaped(str(reason))}")
         code, verdict, text = 1, "not measured", fenced(str(reason))
@@ -124,6 +127,28 @@ def measured(
         printed([*words, "-o", str(work / f"run-{revision}"), "--json"], accepted=(0, 1))
         lines.append(shlex.join([*words, "-o", revision]))
     return [str(work / f"run-{revision}") for revision in builds], lines
+
+
+def explanation(campaign: str, change: Mapping[str, Any] | None) -> str:
+    """Return why the treatment that changed most is slower now, as Markdown; empty if none is."""
+    slower = [
+        one
+        for one in (change or {"treatments": []})["treatments"]
+        if one["verdict"] == "regression" and one["ratio"] is not None
+    ]
+    if not slower:
+        return ""
+    worst = max(slower, key=lambda one: abs(one["ratio"] - 1))
+    sides = [
+        ",".join(f"{name}={level}" for name, level in {**worst["levels"], "build": build}.items())
+        for build in ("old", "new")
+    ]
+    words = ["httpbed", "explain", campaign, "--why", *sides, "--format", "markdown"]
+    ended = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+    if ended.returncode:
+        return ""
+    summary = f"Why {', '.join(worst['levels'].values())} is slower".replace("<", "&lt;")
+    return f"\n<details><summary>{summary}</summary>\n\n{ended.stdout}\n</details>\n\n"
 
 
 def printed(words: Sequence[str], accepted: Sequence[int]) -> str:

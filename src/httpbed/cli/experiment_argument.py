@@ -13,7 +13,7 @@ import click
 
 from httpbed.base import user_file
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
 from httpbed.base.user_file import NotAFileError
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation, settings
@@ -26,6 +26,7 @@ from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog, second_build
+from httpbed.store.campaign import Campaign
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -335,6 +336,35 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     for name, folder in known.replaced.items():
         echo(f"note: the recipe of {name} in {folder} replaces an earlier one", err=True)
     return known.with_programs(programs)
+
+
+def catalog_of(campaign: Campaign, recipe_folders: tuple[Path, ...]) -> Catalog:
+    """Read the recipes that a campaign ran, with the user's executables and second builds it had.
+
+    What the command line gives takes precedence. An executable that is gone is left out: then a
+    trial that needs it is refused.
+
+    Raises:
+        ConfigError: With every mistake.
+    """
+    manifest = campaign.manifest
+    folders = recipe_folders or tuple(
+        path for path in map(Path, manifest.get("recipe_folders", ())) if path.is_dir()
+    )
+    had = {
+        name: path
+        for name, path in manifest.get("own_programs", {}).items()
+        if Path(path).is_file() and name not in own_programs()
+    }
+    known = catalog(folders).with_programs(had)
+    builds = [
+        one for one in manifest.get("second_builds", {}).values() if Path(one["path"]).is_file()
+    ]
+    for build in builds:
+        known = known.with_second_build(build["of"], build["path"])
+    for name, path in [*had.items(), *((one["of"], one["path"]) for one in builds)]:
+        echo(f"note: {name} is {visible(path)}, as when {campaign.directory} ran", err=True)
+    return known
 
 
 def load(

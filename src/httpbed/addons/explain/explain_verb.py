@@ -21,6 +21,7 @@ from httpbed.cli.options import (
     json_option,
 )
 from httpbed.cli.verb import verb
+from httpbed.store.campaign import open_existing
 
 if TYPE_CHECKING:
     from httpbed.addons.explain.foreign.one_sided import Side
@@ -173,7 +174,7 @@ def command(
             for one, other, reason in wrong
         )
     shown = chosen_format(form, as_json=as_json)
-    catalog = experiment_argument.catalog(recipe_folders)
+    catalog = experiment_argument.catalog_of(open_existing(directory), recipe_folders)
     from httpbed.addons.explain import explain_body
     from httpbed.addons.explain.again import Again, folder_of
 
