@@ -14,6 +14,8 @@ from hars import MAIN, Said, har
 from real_runs import httpbed
 
 KB = 1000
+BROWSERS_S = 300.0
+"""For a campaign of browsers in guests, beside other programs."""
 EXPERIMENT = """
 schema = 1
 name = "planted"
@@ -54,7 +56,7 @@ def explained(folder: Path, page: PlantedPage, clock: str) -> list[dict[str, Any
     (folder / "site.har").write_text(har(page.entries))
     words = {"clock": clock, "versions": page.versions, "more": page.more}
     (folder / "e.toml").write_text(EXPERIMENT.format(**words))
-    done = httpbed("run", folder / "e.toml", "-o", folder / "c")
+    done = httpbed("run", folder / "e.toml", "-o", folder / "c", within_s=BROWSERS_S)
     assert done.returncode == 0, done.stderr
     told = httpbed("explain", folder / "c", "--json")
     assert told.returncode == 0, told.stderr

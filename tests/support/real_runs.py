@@ -177,10 +177,10 @@ def artifact(directory: Path, record: Record, name: str) -> Any:
     return json.loads((directory / "trials" / place).read_text())
 
 
-def httpbed(*words: str | Path) -> subprocess.CompletedProcess[str]:
+def httpbed(*words: str | Path, within_s: float = CLI_S) -> subprocess.CompletedProcess[str]:
     """Run the command line to its end."""
     return subprocess.run(
-        [*HTTPBED, *words], check=False, capture_output=True, text=True, timeout=CLI_S
+        [*HTTPBED, *words], check=False, capture_output=True, text=True, timeout=within_s
     )
 
 

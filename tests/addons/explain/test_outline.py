@@ -26,7 +26,7 @@ DOCUMENT: dict[str, Any] = {
     "topology": {"hosts": ["client", "server"], "links": [LINK]},
     "roles": {
         "client": {"implementation": "curl", "http_version": "3"},
-        "server": {"implementation": "nginx"},
+        "server": {"implementation": "nginx", "knobs": {"http3_stream_buffer_size": "14k"}},
     },
     "workload": {"kind": "download", "size": "1 MB"},
 }
@@ -119,16 +119,20 @@ def test_shares_are_those_of_the_packets(
 
 
 def test_a_window_is_named_without_packets(tmp_path: Path) -> None:
-    transfer = WindowSender(2000, lambda _: 46).transfer()  # 66.6 kB: nginx keeps 64 KiB
+    transfer = WindowSender(2000, lambda _: 10).transfer()
     (tmp_path / "link-result.json").write_text(json.dumps(result(transfer)))
-    fast = Scenario.model_validate(
-        DOCUMENT
-        | {"topology": {"hosts": ["client", "server"], "links": [LINK | {"rate": "40 Mbit/s"}]}}
-    )
-    _, held = outline.read(tmp_path, fast, None, CATALOG)
+    _, held = outline.read(tmp_path, SCENARIO, None, CATALOG)
     assert held is not None
     assert held.of is not None
-    assert held.of.name == "http3_stream_buffer_size"
+    assert str(held.of) == "nginx's http3_stream_buffer_size = 14k"
+
+
+def test_a_flight_of_no_known_window_is_unknown(tmp_path: Path) -> None:
+    """A sender that paces has a constant flight, too."""
+    transfer = WindowSender(2000, lambda _: 20).transfer()
+    found = outlined(tmp_path, result(transfer))
+    assert found["unknown"] > 0.3
+    assert "fixed window" not in found
 
 
 @pytest.mark.parametrize(

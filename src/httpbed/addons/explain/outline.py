@@ -6,7 +6,8 @@ that of the packets; what an idle time was spent on is read from bytes in flight
 
 1. a packet was dropped within a round trip before: *recovery*; nothing was sent since: *timeout*;
 2. at most a packet in flight: *server*;
-3. bytes in flight stand at one number for several round trips without loss: *fixed window*;
+3. bytes in flight stand at one number for several round trips without loss: *fixed window* if a
+   program has a window of that size, else *unknown*, because a sender that paces does the same;
 4. they grow before any loss: *slow start*;
 5. else *congestion window*.
 
@@ -93,6 +94,8 @@ def read(
     :raises NoTransferError: when it has none, or no rule covers it.
     """
     evidence.refuse(described)
+    if described.competitors:
+        raise NoTransferError("its timeline counts the packets of competitors, too")
     result = evidence.json_object(artifacts / LINK_RESULT)
     (narrow, way), *more = vantage_points(described).narrow
     direction = described.topology.links[narrow].directions()[way]
@@ -102,8 +105,10 @@ def read(
         bins = _Bins.of(result, described, narrow, way, request_s)
     except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         raise NoTransferError("its timeline is missing or damaged") from None
-    division = Division(*2 * (tuple(joined(bins.periods())),), None)
-    return division, bins.held(division, described, catalog)
+    held = bins.held(described, catalog)
+    cause = "fixed window" if held and held.of else "unknown"
+    periods = tuple(joined(bins.periods(cause)))
+    return Division(periods, periods, None), held if held and held.of else None
 
 
 @dataclass(frozen=True)
@@ -178,8 +183,8 @@ class _Bins:
         begin = max(float(self.edges[max(0, begun - 1)]), self.request)
         return begin, min(max(begin, float(self.edges[done])), self.ended)
 
-    def periods(self) -> Iterator[Period]:
-        """Yield the periods, without gaps."""
+    def periods(self, standing: str) -> Iterator[Period]:
+        """Yield the periods, without gaps; ``standing``: what it is if bytes in flight stand."""
         request = min(max(0.0, self.request), self.ended)
         yield _period(0, request, "set-up")
         if self._answer is None:
@@ -197,7 +202,7 @@ class _Bins:
             bits = (self._at(self.carried, high) - self._at(self.carried, low)) * BITS
             busy = min(high - low, bits * NS / self.rate_bit_s)
             yield _period(low, low + busy, "link")
-            yield _period(low + busy, high, self._idle(place))
+            yield _period(low + busy, high, self._idle(place, standing))
             at = high
         arrived = min(self.ended, at + self.round_trip / 2)
         yield _period(at, arrived, "path")
@@ -245,14 +250,14 @@ class _Bins:
     def _drops(self, low: int, high: int) -> bool:
         return bool(self.dropped[min(high, len(self.dropped) - 1)] > self.dropped[max(0, low)])
 
-    def _idle(self, place: int) -> str:
+    def _idle(self, place: int, standing: str) -> str:
         if self._drops(self._last_sent[place] - self._span, place + 1):
             is_quiet = place - self._last_sent[place] >= self._span
             return "timeout" if is_quiet else "recovery"
         if self.sent[place + 1] - self.answered[place + 1] <= FULL_BYTES:
             return "server"
         if self._in_plateau[place]:
-            return "fixed window"
+            return standing
         is_first = not self._drops(0, place + 1)
         return "slow start" if is_first and self._grows(place + 1) else "congestion window"
 
@@ -306,9 +311,9 @@ class _Bins:
             inside[start:stop] = True
         return inside
 
-    def held(self, division: Division, described: Scenario, catalog: Catalog) -> Held | None:
+    def held(self, described: Scenario, catalog: Catalog) -> Held | None:
         """Return the window at which bytes in flight stood for longest; None without any."""
-        if not self._runs or "fixed window" not in division.costs():
+        if not self._runs:
             return None
         start, stop = max(self._runs, key=lambda one: one[1] - one[0])
         flying, count = self._steady
