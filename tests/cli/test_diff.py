@@ -40,7 +40,7 @@ def test_another_version_is_compared_in_pairs(httpbed: Command, tmp_path: Path) 
     code, out, err = httpbed("diff", old, new)
     assert code == 0
     assert "program curl was 8.23.0 (aaaaaaaaaaaa) and is now 8.23.0 (000000000000)" in out
-    assert "0.900 .. 0.900, 95 %  8 paired  8/8, 8/8   lower" in out
+    assert "4519.5 ms  4067.5 ms  -10.0 % [-10.0, -10.0]  8 paired  8/8, 8/8   lower" in out
     assert out.endswith("6 treatments: 6 lower\n")
     assert "the campaigns ran at different times" in err
 

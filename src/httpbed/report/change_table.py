@@ -17,12 +17,14 @@ from httpbed.report.phrasing import (
     NumberFormat,
     compared_blocks,
     number_format,
+    percent,
     sentence_case,
     title,
     whole_treatment,
 )
 from httpbed.report.terminal import Console
 from httpbed.results import regression
+from httpbed.results.campaign_comparison import ComparedTreatment
 from httpbed.results.regression import GateVerdict, TreatmentChange
 
 OPEN = 1e4
@@ -35,22 +37,39 @@ TONES: Mapping[GateVerdict, Tone] = {
 
 
 def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
-    """Lay out a row for each treatment; times are in milliseconds."""
-    scale = _scale(metric, [one.value for pair in changes for one in pair.medians if one])
-    names = (whole_treatment(one.levels) for one in changes)
-    medians = zip(*(one.medians for one in changes), strict=True)
+    """Lay out a row for each treatment, with its verdict."""
+    verdicts = (
+        Cell(": ".join(filter(None, (one.verdict, one.reason))), tone=TONES[one.verdict])
+        for one in changes
+    )
+    return compared_table(changes, metric, Column("verdict", tuple(verdicts), wraps=True))
+
+
+def compared_table(
+    rows: Sequence[ComparedTreatment],
+    metric: str,
+    *last: Column,
+    sides: tuple[str, str] = ("before", "after"),
+) -> Table:
+    """Lay out both medians and the change of each treatment; times are in milliseconds."""
+    scale = _scale(metric, [one.value for row in rows for one in row.medians if one])
+    names = (whole_treatment(row.levels) for row in rows)
+    medians = zip(*(row.medians for row in rows), strict=True)
+    shares = {row.coverage for row in rows if row.coverage}
+    covered = f"{'at least ' * (len(shares) > 1)}{percent(min(shares))}" if shares else ""
     return Table(
         "Change",
-        f"{sentence_case(title(metric))} before and after; the interval covers 90 %",
+        f"{sentence_case(title(metric))} {' and '.join(sides)}"
+        + (f"; the interval covers {covered}" if covered else ""),
         (
             Column.of("treatment", names, wraps=True),
             *(
                 Column.of(header, (scale.bounded(one) if one else DASH for one in column))
-                for header, column in zip(("before", "after"), medians, strict=True)
+                for header, column in zip(sides, medians, strict=True)
             ),
-            Column("change [90 %]", tuple(map(_change, changes))),
-            Column.of("n", (compared_blocks(one.pairs, one.blocks) for one in changes), wraps=True),
-            Column("verdict", tuple(map(_verdict, changes)), wraps=True),
+            Column(f"change [{covered}]" if covered else "change", tuple(map(_change, rows))),
+            Column.of("n", (compared_blocks(row.pairs, row.blocks) for row in rows), wraps=True),
+            *last,
         ),
     )
 
@@ -65,28 +84,24 @@ def _scale(metric: str, values: Sequence[float]) -> NumberFormat:
     )
 
 
-def _change(one: TreatmentChange) -> Cell:
+def _change(one: ComparedTreatment) -> Cell:
     if not math.isfinite(one.ratio):
         return Cell(DASH)
     return Cell(f"{_percent(one.ratio)} %", f"[{_interval(one)}]")
 
 
-def change_text(one: TreatmentChange) -> str:
+def change_text(one: ComparedTreatment) -> str:
     """Return the change with its interval, such as ``+3.3 % [+3.1, +3.6]``; empty without one."""
     return f"{_percent(one.ratio)} % [{_interval(one)}]" if math.isfinite(one.ratio) else ""
 
 
-def _interval(one: TreatmentChange) -> str:
+def _interval(one: ComparedTreatment) -> str:
     ends = (one.low, one.high)
     return ", ".join("any" if not 1 / OPEN < end < OPEN else _percent(end) for end in ends)
 
 
 def _percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.{1 if abs(ratio - 1) >= 1e-3 else 2}f}"
-
-
-def _verdict(one: TreatmentChange) -> Cell:
-    return Cell(": ".join(filter(None, (one.verdict, one.reason))), tone=TONES[one.verdict])
 
 
 def sentence(changes: Sequence[TreatmentChange]) -> str:
@@ -108,9 +123,13 @@ def causes(changes: Sequence[TreatmentChange]) -> Iterator[str]:
 
 def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
     """Print the table and its summary."""
-    shown = table(changes, metric)
-    out.print(Padding(terminal_report.fitted(shown, out.width - 1).table, (0, 0, 0, 1)))
+    show_table(table(changes, metric), out)
     out.print(sentence(changes), soft_wrap=True)
+
+
+def show_table(shown: Table, out: Console) -> None:
+    """Print a table of treatments."""
+    out.print(Padding(terminal_report.fitted(shown, out.width - 1).table, (0, 0, 0, 1)))
 
 
 def in_markdown(
@@ -144,14 +163,18 @@ def values(changes: Sequence[TreatmentChange], metric: str, margin: float) -> Ma
 
 
 def _values(change: TreatmentChange) -> Mapping[str, Any]:
-    numbers = {"ratio": change.ratio, "low": change.low, "high": change.high}
+    verdict = {"verdict": change.verdict, "reason": change.reason}
+    return {**compared_values(change), **verdict}
+
+
+def compared_values(row: ComparedTreatment) -> Mapping[str, Any]:
+    """Return a treatment's comparison for :func:`json.dumps`; what is not finite is null."""
+    numbers = {"ratio": row.ratio, "low": row.low, "high": row.high}
     return {
-        "levels": dict(change.levels),
-        "verdict": change.verdict,
-        "reason": change.reason,
+        "levels": dict(row.levels),
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        "medians": [asdict(median) if median else None for median in change.medians],
-        "blocks": list(change.blocks),
-        "pairs": change.pairs,
-        "completed": [change.baseline.completed, change.now.completed],
+        "medians": [asdict(one) if one else None for one in row.medians],
+        "blocks": list(row.blocks),
+        "pairs": row.pairs,
+        "completed": [tally.completed for tally in row.tallies],
     }

@@ -6,19 +6,14 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
-from httpbed.base.errors import visible
 from httpbed.experiment.design import Difference
 from httpbed.experiment.metric import METRICS
-from httpbed.report.phrasing import DASH, compared_blocks, title, whole_treatment
+from httpbed.report import change_table
+from httpbed.report.document import Cell, Column, Tone
 from httpbed.report.terminal import Console
 from httpbed.results.campaign_comparison import TreatmentDifference
 from httpbed.store import resume
 from httpbed.store.results import Results
-
-_BETTER, _WORSE = "green", "red"
 
 
 def changes(old: Results, new: Results, settings: Sequence[Difference]) -> list[Difference]:
@@ -34,28 +29,15 @@ def changes(old: Results, new: Results, settings: Sequence[Difference]) -> list[
 
 def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) -> None:
     """Print a line for each treatment."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    headers = ("treatment", f"{title(metric)}, B / A", "interval", "blocks", "completed", "change")
-    for header in headers:
-        table.add_column(header)
-    for difference in differences:
-        table.add_row(
-            Text(visible(whole_treatment(difference.levels))),
-            f"{difference.ratio:.3f}" if math.isfinite(difference.ratio) else DASH,
-            _interval(difference),
-            compared_blocks(difference.pairs, difference.blocks),
-            ", ".join(f"{tally.completed}/{tally.ended}" for tally in difference.tallies),
-            Text(_words(difference), _colour(difference, metric)),
-        )
-    out.print(table)
-
-
-def _interval(difference: TreatmentDifference) -> str:
-    if difference.coverage == 0:
-        return DASH
-    low = f"{difference.low:.3f}" if difference.low else "?"
-    high = f"{difference.high:.3f}" if math.isfinite(difference.high) else "?"
-    return f"{low} .. {high}, {100 * difference.coverage:.0f} %"
+    completed = (
+        ", ".join(f"{tally.completed}/{tally.ended}" for tally in one.tallies)
+        for one in differences
+    )
+    words = tuple(Cell(_words(one), tone=_tone(one, metric)) for one in differences)
+    last = Column.of("completed", completed), Column("difference", words, wraps=True)
+    change_table.show_table(
+        change_table.compared_table(differences, metric, *last, sides=("A", "B")), out
+    )
 
 
 def _words(difference: TreatmentDifference) -> str:
@@ -65,13 +47,13 @@ def _words(difference: TreatmentDifference) -> str:
     return " and ".join(filter(None, (difference.change, completes)))
 
 
-def _colour(difference: TreatmentDifference, metric: str) -> str:
+def _tone(difference: TreatmentDifference, metric: str) -> Tone:
     if difference.completes != "alike":
-        return _WORSE if difference.completes == "less often" else _BETTER
+        return "worse" if difference.completes == "less often" else "better"
     better = METRICS[metric].better
     if difference.change not in ("lower", "higher") or better == "neither":
         return ""
-    return _BETTER if difference.change == better else _WORSE
+    return "better" if difference.change == better else "worse"
 
 
 def sentence(differences: Sequence[TreatmentDifference]) -> str:
@@ -120,19 +102,11 @@ def values(
 
 
 def _values(difference: TreatmentDifference) -> Mapping[str, Any]:
-    numbers = {
-        "ratio": difference.ratio,
-        "low": difference.low or math.nan,
-        "high": difference.high,
-    }
     return {
-        "levels": dict(difference.levels),
+        **change_table.compared_values(difference),
+        "low": difference.low if 0 < difference.low < math.inf else None,
         "change": difference.change,
         "completes": difference.completes,
-        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
         "coverage": difference.coverage,
-        "pairs": difference.pairs,
-        "blocks": list(difference.blocks),
-        "completed": [tally.completed for tally in difference.tallies],
         "recorded": [tally.recorded for tally in difference.tallies],
     }

@@ -25,9 +25,9 @@ from scipy import stats
 from httpbed.results import log_ratio
 from httpbed.results import sample as samples
 from httpbed.results.comparison import EQUAL_MARGIN
-from httpbed.results.estimate import CONFIDENCE
+from httpbed.results.estimate import CONFIDENCE, estimate
 from httpbed.results.log_ratio import LogRatio
-from httpbed.results.sample import Sample, Tally
+from httpbed.results.sample import Bounded, Sample, Tally
 from httpbed.store.results import Results
 
 Levels = frozenset[tuple[str, str]]
@@ -37,25 +37,38 @@ Change = Literal["lower", "higher", "equal", "open"]
 ERROR_RATE = 1 - CONFIDENCE
 
 
-@dataclass(frozen=True)
-class TreatmentDifference:
-    """One treatment in two campaigns."""
+@dataclass(frozen=True, kw_only=True)
+class ComparedTreatment:
+    """One treatment in two campaigns, or by two builds in one campaign: before and after."""
 
     levels: Mapping[str, str]
     pairs: int
-    """Number of blocks in which both ran the same trial and have a ratio; 0: not paired."""
+    """Number of blocks that are pairs, because both ran the same trial; 0: not paired."""
     blocks: tuple[int, int]
-    """Number of values that each campaign contributes."""
+    """Number of values that each side contributes."""
     ratio: float
-    """The second campaign's metric over the first one's; nan without values in both."""
+    """The second side's metric over the first one's; nan without values in both."""
     low: float
     high: float
     """Ends of the interval; 0 and inf if the blocks, or trials that timed out, leave it open."""
     coverage: float
-    """Probability with which the interval covers the true ratio, at least."""
+    """Probability with which the interval covers the true ratio, at least; 0 without interval."""
+    medians: tuple[Bounded | None, Bounded | None]
+    tallies: tuple[Tally, Tally]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreatmentDifference(ComparedTreatment):
+    """How one treatment differs between two campaigns."""
+
     change: Change
     completes: Literal["less often", "more often", "alike"]
-    tallies: tuple[Tally, Tally]
+
+
+def median(sample: Sample) -> Bounded | None:
+    """Return a sample's median; None without values."""
+    estimated = estimate(sample)
+    return estimated.median if estimated else None
 
 
 def compare(old: Results, new: Results, metric: str) -> tuple[TreatmentDifference, ...]:
@@ -155,6 +168,7 @@ def _difference(
         completes=("less often" if shares[1] < shares[0] else "more often")
         if completes
         else "alike",
+        medians=(median(old), median(new)),
         tallies=(old.tally, new.tally),
     )
 

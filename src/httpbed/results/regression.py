@@ -31,10 +31,9 @@ from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.results import campaign_comparison, log_ratio
 from httpbed.results import sample as samples
-from httpbed.results.campaign_comparison import Levels, levels_of
-from httpbed.results.estimate import estimate
+from httpbed.results.campaign_comparison import ComparedTreatment, Levels, levels_of, median
 from httpbed.results.log_ratio import LogRatio
-from httpbed.results.sample import Bounded, Sample, Tally
+from httpbed.results.sample import Sample
 from httpbed.store.results import Results
 
 GateVerdict = Literal["pass", "regression", "inconclusive", "refused"]
@@ -42,27 +41,13 @@ ERROR_RATE = 0.05
 COMPLETES_LESS = "completes less often"
 
 
-@dataclass(frozen=True)
-class TreatmentChange:
-    """One treatment against its baseline."""
+@dataclass(frozen=True, kw_only=True)
+class TreatmentChange(ComparedTreatment):
+    """One treatment against its baseline; each end of the interval fails in 5 %."""
 
-    levels: Mapping[str, str]
     verdict: GateVerdict
     reason: str
     """What is worse, or why it is undecided; empty if it passes."""
-    ratio: float
-    """Metric over the baseline's; nan without values in both."""
-    low: float
-    high: float
-    """Ends of the 90 % interval, each of which fails in 5 %."""
-    blocks: tuple[int, int]
-    """Number of values in the baseline, and now."""
-    medians: tuple[Bounded | None, Bounded | None]
-    """The median of the baseline, and the one now."""
-    baseline: Tally
-    now: Tally
-    pairs: int
-    """Number of blocks that are pairs; 0 in two campaigns in real time."""
 
 
 @dataclass(frozen=True)
@@ -187,9 +172,9 @@ def _change(
         low=low,
         high=high,
         blocks=(old.n, now.n),
-        medians=(_median(old), _median(now)),
-        baseline=old.tally,
-        now=now.tally,
+        coverage=1 - 2 * ERROR_RATE if test.ratio else 0.0,
+        medians=(median(old), median(now)),
+        tallies=(old.tally, now.tally),
         pairs=test.pairs,
     )
     slower, fails_more = is_worse
@@ -199,11 +184,6 @@ def _change(
     reasons = [text] if slower else []
     reasons += [COMPLETES_LESS] if fails_more else []
     return replace(change, verdict="regression", reason=" and ".join(reasons))
-
-
-def _median(sample: Sample) -> Bounded | None:
-    found = estimate(sample)
-    return found.median if found else None
 
 
 def _identical(old: Sample, now: Sample, pairs: int) -> str:
