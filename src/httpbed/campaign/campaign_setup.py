@@ -53,7 +53,7 @@ def make_setup(
         programs=installed,
         certificates=_certificates(loaded.experiment.clock, origins),
         contents=content.ensure_all(loaded.experiment.seed, workloads),
-        sites=loaded.sites or sites(loaded, say),
+        sites=loaded.sites or _sites(loaded, say),
         options=chosen,
         files=link_file.kept_files(loaded.files),
         kernel=None if is_real else clock(loaded.experiment.clock).kernel(say),
@@ -68,8 +68,7 @@ def _require_congestion(loaded: LoadedExperiment, tools: Root) -> None:
         doctor.require_congestion(others, tools)
 
 
-def sites(loaded: LoadedExperiment, say: Say) -> dict[str, Any]:
-    """Build or find the sites of all pages by key, and say how they differ from recordings."""
+def _sites(loaded: LoadedExperiment, say: Say) -> dict[str, Any]:
     workloads, seed = loaded.workloads(), loaded.experiment.seed
     return {
         key: site

@@ -171,13 +171,10 @@ def _by_both_clocks(
     """
     places = {clock: directory / clock for clock in CLOCKS}
     _refuse_foreign(directory, places.values())
-    from httpbed.campaign import campaign_setup  # slow, and not for --help
-
-    loaded = [load(clock) for clock in CLOCKS]  # refused before the first trial
-    sites = campaign_setup.sites(loaded[0], say)  # once: it says how they differ from recordings
-    for one, (clock, place) in zip(loaded, places.items(), strict=True):
+    halves = [load(clock) for clock in CLOCKS]  # what either clock refuses is refused at once
+    for half, (clock, place) in zip(halves, places.items(), strict=True):
         say(f"clock: {clock}, in {place}")
-        run.execute(replace(one, sites=sites), catalog, place, chosen)
+        run.execute(half, catalog, place, chosen)
     from httpbed.addons.compare import both_clocks
     from httpbed.report import terminal
 

@@ -126,6 +126,7 @@ def _loaded(har: Path, order: Order, loader: BrowserLoader, place: Path, say: Sa
     """
     page = RecordedPage(har=har.name, order=order)
     cached = sites.ensure(page, 0, har.parent, say)
+    say(f"replay of {cached.site.source}")
     for number in range(1, LOADS + 1 if order == "its own" else 2):
         say(f"loading its replay, time {number}")
         named = {"har": str(har.absolute()), "order": order}

@@ -105,15 +105,13 @@ def outline(page: RecordedPage, folder: Path) -> Outline:
 
 def make(page: RecordedPage, seed: int, folder: Path, into: Path, say: Say) -> Site:
     """Write the bodies and the response table, and return the site's list."""
-    del seed  # nothing is random
+    del seed, say  # nothing is random, and each report has the site's source
     read = _read(page, folder)
     changes = [*read.selected.changes]
     changes += [f"{count} dropped: {why}" for why, count in read.selected.left_out.items()]
     sent, is_own = _responses(read, changes)
     resources = [_stored(one, number, read.hosts, into / FILES) for number, one in enumerate(sent)]
     _write_answers(resources, read.hosts, is_own, into / FILES)
-    for sentence in changes:
-        say(f"{read.name}: {sentence}")
     return Site(
         name=_short(read.name),
         source="; ".join([f"{read.name}, {read.sha256[:12]}", *changes])[:10_000],
