@@ -78,7 +78,7 @@ def show_and_save(  # noqa: PLR0913 - the options of httpbed report
 ) -> None:
     """Print the report, then draw and write the HTML report, whose path is the last line.
 
-    On a busy machine drawing takes most of a minute, and nobody waits for it to read the answer.
+    On a busy machine drawing takes most of a minute, and the answer does not need it.
     """
     show(document(results, findings, draws=False), None, with_checks=with_checks)
     drawn = document(results, findings, every_trial=every_trial)
