@@ -136,13 +136,16 @@ def _matrix(found: Sequence[Found]) -> str:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=_seeds, default=range(101, 106), help="such as 101-105")
+    parser.add_argument(
+        "--seeds", type=parsed_seeds, default=range(101, 106), help="such as 101-105"
+    )
     parser.add_argument("--only", help="plants with this word")
     parser.add_argument("--keep", help="folder for the campaigns")
     return parser.parse_args()
 
 
-def _seeds(text: str) -> range:
+def parsed_seeds(text: str) -> range:
+    """Return the seeds of words such as ``101-105``."""
     first, _, last = text.partition("-")
     return range(int(first), int(last or first) + 1)
 

@@ -217,10 +217,10 @@ def _slow_client(draw: _Draw, version: str) -> Parts:
 
 
 def _late_acknowledgements(draw: _Draw, version: str) -> Parts | None:
-    """A client that acknowledges by its timer alone, over a short path of small windows."""
+    """A client that acknowledges by its timer alone, over a fast and short path."""
     if version != "3":
         return None
-    near = _Draw(draw.rate_mbit, 2, 0)
+    near = _Draw(draw.rate_mbit * 20, 2, 0)
     knob = "ack_thresh = '100'"
     return {
         "link": near.link(),

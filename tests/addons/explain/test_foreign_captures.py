@@ -79,6 +79,14 @@ def test_a_lost_tail_is_seen_at_the_server_and_said_to_be_hidden_at_the_client(
     assert any("lost last packet" in remark for remark in client.transfer.remarks)
 
 
+@pytest.mark.parametrize("side", SIDES)
+def test_losses_are_counted_from_either_side(tmp_path: Path, side: Side) -> None:
+    lost = (40, 90, 91, 200)
+    truth = WindowSender(300, lambda _: 30, lost=lost).transfer()
+    one = only(evidence(tmp_path, pcapng(segments(truth, side))))
+    assert int(one.transfer.data.lost.sum()) == len(lost)
+
+
 def test_super_packets_are_split_and_said(tmp_path: Path) -> None:
     """Generic segmentation offload: up to four packets are one when the server is captured."""
     truth = held()

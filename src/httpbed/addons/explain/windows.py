@@ -50,8 +50,8 @@ class NamedWindow:
 
     def __str__(self) -> str:
         value = f" = {self.value}" if self.value else ""
-        known = self.window.knob or self.program
-        text = f"{self.program}'s {self.name}{value}" if known else self.name
+        is_of_all = self.window is HTTP2_DEFAULT
+        text = self.name if is_of_all else f"{self.program}'s {self.name}{value}"
         return f"the size of {text}" if self.is_guess else text
 
 

@@ -104,7 +104,7 @@ class _Place:
             path=Path(self.rate_bit_s, shortest),
             body_bytes=0,
             clock="real",
-            ended=int(data.arrived[content].max()),
+            ended=int(data.arrived[content & self._was_heard()].max()),
             request=max(0, request - origin) if self.seen.request is not None else 0,
             is_over=self.seen.ends,
             remarks=(*self.seen.remarks, *self._remarks()),
@@ -113,6 +113,14 @@ class _Place:
             hidden=self._hidden(),
             has_credit=self.seen.has_credit,
         )
+
+    def _was_heard(self) -> Flags:
+        """Return which data was acknowledged, at a server: it probes when a client is gone."""
+        data = self.seen.data
+        heard = self._covered >= 0
+        if self.side == "client" or not (heard & (data.payload > self._small)).any():
+            return np.ones(1, dtype=bool)
+        return heard[np.argsort(data.at, kind="stable")]
 
     def _hidden(self) -> frozenset[str]:
         """Return what cannot be told apart without the numbers of packets."""
