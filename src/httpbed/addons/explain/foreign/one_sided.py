@@ -115,10 +115,11 @@ class _Place:
         )
 
     def _was_heard(self) -> Flags:
-        """Return which data was acknowledged, at a server: it probes when a client is gone."""
+        """Return which data was acknowledged, in a server's qlog: it probes a client that left."""
         data = self.seen.data
         heard = self._covered >= 0
-        if self.side == "client" or not (heard & (data.payload > self._small)).any():
+        is_servers = self.side == "server" and self.seen.lost is not None
+        if not is_servers or not (heard & (data.payload > self._small)).any():
             return np.ones(1, dtype=bool)
         return heard[np.argsort(data.at, kind="stable")]
 
