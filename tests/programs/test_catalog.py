@@ -176,5 +176,5 @@ def test_a_replaced_recipe_is_reported(write: Write) -> None:
 
 def test_missing_and_unknown_keys_are_reported_as_in_experiments(write: Write) -> None:
     """The words are those of mistakes in an experiment file."""
-    reported = {str(one) for one in mistakes(write(CURL.replace("roles =", "rolls =")))}
+    reported = {str(one) for one in mistakes(write(CURL.replace("roles =", "rolls =", 1)))}
     assert reported == {"own.toml: roles: is missing", "own.toml: rolls: unknown key; delete it"}
