@@ -27,7 +27,7 @@ def planned(said: dict[str, Any]) -> network_plan.NetworkPlan:
 
 
 def lines(said: dict[str, Any]) -> list[str]:
-    """Return what tc is told of the way to the server, without what is always the same."""
+    """Return the lines for tc towards the server, without their common beginning."""
     (shaped,) = planned(said).shaped
     start = "qdisc add dev l0b "
     return [line.removeprefix(start) for line in shaped if line.startswith(start)]

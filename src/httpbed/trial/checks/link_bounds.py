@@ -7,11 +7,10 @@ They detect a forged result and a faulty emulator. Two independent sources are c
 * :class:`Bounds` computes from the experiment alone what each direction can do.
 
 Where a rate changes, the bounds take the highest one. When a change was in force, only the
-emulator can say, and its witness follows each change exactly: bounds that integrate the rate over
-the changes that the emulator reports would repeat the witness, and find nothing that it does not.
-What the bounds are for, a link that was configured with other rates, shows against the highest
-rate; rates that are right but stand at wrong times do not, and are left to the tests of the
-configuration.
+emulator can say, and its witness follows each change exactly. An integral over the changes that
+the emulator reports would repeat the witness and find nothing new. The bounds are for a link that
+was configured with other rates, and the highest rate shows that. Right rates at wrong times are
+left to the tests of the configuration.
 
 Every valid trial keeps every bound, so tolerances cover only rounding and the difference of two
 clocks. Uncertain bounds are left out: the witness alone judges a rate that follows a trace,
