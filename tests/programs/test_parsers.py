@@ -43,6 +43,21 @@ def test_curls_times_are_read() -> None:
     assert parsed.complaint == ""
 
 
+def test_a_single_transfer_of_an_older_curl_begins_its_own_axis(tmp_path: Path) -> None:
+    """curl before 8.16 has no clock to print; the values are those of a curl that has one."""
+    line = json.loads((CURL / "completed.json").read_text())
+    log = tmp_path / "curl.json"
+    log.write_text(json.dumps(line.get("transfer", line)))
+    parsed = curl.parse(log)
+    (request,) = parsed.requests
+    times = {one.metric: one.value for one in parsed.observations}
+    assert (request.began_s, request.ended_s) == (0.0, times["client_total_time"])
+    log.write_text(f"{log.read_text()}\n{log.read_text()}")
+    assert [one.began_s for one in curl.parse(log).requests] == [None] * len(
+        curl.parse(log).requests
+    )
+
+
 def test_curls_transfers_side_by_side_are_on_one_axis() -> None:
     """Three transfers over one connection overlap; the run lasts until the last one."""
     parsed = curl.parse(CURL / "parallel.json")

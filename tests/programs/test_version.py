@@ -39,11 +39,24 @@ def lacking(name: str, output: str, *versions: str) -> list[str]:
         (
             "curl",
             OLD_CURL,
-            ("2", "3"),
+            ("2", "3", "download", "parallel"),
             [
-                "is version 7.88.1, and its recipe needs 8.16.0 or later",
+                "is version 7.88.1, and fetching several files needs 8.16.0 or later",
                 "was built without HTTP/3",
             ],
+        ),
+        ("curl", OLD_CURL, ("2", "download", "none"), []),
+        (
+            "curl",
+            OLD_CURL,
+            ("2", "resume"),
+            ['is version 7.88.1, and retry = "resume" needs 8.16.0 or later'],
+        ),
+        (
+            "curl",
+            OLD_CURL.replace("7.88.1", "7.74"),
+            ("2",),
+            ["is version 7.74, and its recipe needs 7.75.0 or later"],
         ),
         ("nginx", NGINX, ("1.1", "2", "3"), []),
         ("nginx", NGINX.replace("--with-http_v3_module", ""), ("3",), ["was built without HTTP/3"]),
@@ -71,11 +84,11 @@ def test_what_a_program_lacks_is_found_in_its_output(
 
 
 def refused(recipe: Recipe, output: str) -> str:
-    """Return the refusal of a program that printed this, in an experiment over HTTP/3."""
+    """Return the refusal of a program that printed this, for several files over HTTP/3."""
     assert recipe.version is not None
     found = {recipe.name: ReportedVersion(recipe.version.reported(output), output)}
     with pytest.raises((ConfigError, HostError)) as caught:
-        manifest.required_versions({recipe.name: recipe}, found, {recipe.name: {"3"}})
+        manifest.required_versions({recipe.name: recipe}, found, {recipe.name: {"3", "parallel"}})
     return f"{type(caught.value).__name__}: {caught.value}"
 
 
@@ -83,7 +96,8 @@ def test_a_users_own_program_is_refused_with_everything_that_it_lacks() -> None:
     """The remedy is the option that named it."""
     remedy = "name another one: --program curl=PATH, or omit --program"
     assert refused(CATALOG["curl"].with_program("/usr/bin/curl"), OLD_CURL) == (
-        "ConfigError: curl: /usr/bin/curl is version 7.88.1, and its recipe needs 8.16.0 or later;"
+        "ConfigError: curl: /usr/bin/curl is version 7.88.1, and fetching several files"
+        " needs 8.16.0 or later;"
         f" {remedy}\ncurl: /usr/bin/curl was built without HTTP/3; {remedy}"
     )
 

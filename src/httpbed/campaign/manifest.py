@@ -53,7 +53,7 @@ def manifest(
     }
     identities |= {tool: root_filesystem.program_identity(tools, tool) for tool in TOOLS_USED}
     reported = asyncio.run(ask_versions(recipes.values(), setup))
-    wanted = spoken_versions(loaded.scenarios())
+    wanted = wanted_abilities(loaded.scenarios())
     versions = required_versions(recipes, reported, wanted)
     versions |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
     for root in setup.programs.own.values():
@@ -208,8 +208,11 @@ def _reported_version(recipe: Recipe, folder: Path) -> ReportedVersion:
     return ReportedVersion(recipe.version.reported(output), output)
 
 
-def spoken_versions(scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
-    """Return the HTTP versions that each implementation speaks as a client, or answers."""
+def wanted_abilities(scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
+    """Return the HTTP versions that each implementation speaks as a client, or answers.
+
+    A client's have its capabilities and its retry, too.
+    """
     versions: dict[str, set[str]] = {}
     for scenario in scenarios:
         implementations = scenario.implementations
@@ -219,6 +222,9 @@ def spoken_versions(scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
             ends = {hop.server} if hop.client in answering else {hop.client, hop.server}
             for part in ends:
                 versions.setdefault(implementations[part], set()).add(hop.http_version)
+        client = scenario.roles.client
+        asked = {*scenario.workload.needs(), client.retry}
+        versions.setdefault(client.implementation, set()).update(asked)
     return versions
 
 

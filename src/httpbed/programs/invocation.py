@@ -162,6 +162,7 @@ class Run(Value):
             "resumption": part.resumption,
             "visit": part.visit,
             "retry": part.retry,
+            "transfers": part.transfers,
         }
         variables: dict[str, Words] = dict(base)
         for kind, record in self.keep.items():

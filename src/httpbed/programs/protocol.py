@@ -184,6 +184,12 @@ class Part:
             **(self.page or NO_PAGE).variables(),
         }
 
+    @property
+    def transfers(self) -> Literal["one", "several"]:
+        """Whether the program fetches one file once, or more, retries included."""
+        is_one = len(self.fetches) == self.rounds == 1 and self.retry == "none"
+        return "one" if is_one else "several"
+
     def url(self, fetch: FileToFetch) -> str:
         """Return the URL of a file."""
         return f"https://{self.server_name}:{self.port}{fetch.path}"

@@ -198,6 +198,7 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "page_screen": ("desktop", "touch"),
         "page_visit": get_args(PageVisit),
         "retry": ("none", *recipe.retrying.able()),
+        "transfers": ("one", "several"),
         "congestion_control": quic.choices if quic else (),
         **{name: knob.levels for name, knob in recipe.knobs.items() if knob.levels},
     }

@@ -19,6 +19,7 @@ from httpbed.experiment.roles import (
     KnobName,
     Transport,
 )
+from httpbed.experiment.workload import DownloadCapability
 
 # Regular expressions of recipes, which are searched in what programs under test print.
 #
@@ -238,8 +239,19 @@ def settings(knobs: Mapping[str, Knob], stated: Mapping[str, str]) -> dict[str, 
 # What a program says about its version, and whether that is enough for its recipe.
 
 
+ABILITIES: Mapping[str, str] = {
+    "parallel": "fetching several files",
+    "connections": "opening several connections",
+    "rounds": "fetching in rounds",
+    "restart": 'retry = "restart"',
+    "resume": 'retry = "resume"',
+}
+"""What a client may be asked for, as a sentence names it; further words stand for themselves."""
 MAX_VERSION_CHARACTERS = 100
 """A longer text is no version, and would fill a report's columns."""
+
+
+VersionNumber = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
 
 
 class VersionCommand(Value):
@@ -248,8 +260,11 @@ class VersionCommand(Value):
     argv: list[str] = Field(min_length=1)
     pattern: VersionPattern
     """Regular expression with a group ``version``; it is searched in the command's output."""
-    least: Annotated[str | None, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")] = None
+    least: VersionNumber | None = None
     """The oldest version that understands what the recipe writes, or the oldest that was tried."""
+    least_for: dict[DownloadCapability | RetryKind, VersionNumber] = Field(default_factory=dict)
+    """What a client may be asked for -> the oldest version that can do it, if that is a later one
+    than ``least``."""
     shows: dict[HttpVersion, Pattern] = Field(default_factory=dict)
     """Regular expression for each HTTP version that a build may lack; the command's output matches
     it if this build has that version."""
@@ -264,7 +279,9 @@ class VersionCommand(Value):
         return found if is_one else None
 
     def lacking(self, output: str, wanted: Collection[str]) -> Iterator[str]:
-        """Yield what the program lacks for its recipe and for the wanted HTTP versions.
+        """Yield what the program lacks for its recipe and for what is wanted of it.
+
+        Wanted are HTTP versions, capabilities and retries.
 
         Output without a version, such as that of another program, shows nothing.
         """
@@ -273,6 +290,10 @@ class VersionCommand(Value):
             return
         if self.least and _is_older(version, self.least):
             yield f"is version {version}, and its recipe needs {self.least} or later"
+        for ability, least in self.least_for.items():
+            if ability in wanted and _is_older(version, least):
+                what = ABILITIES.get(ability, ability)
+                yield f"is version {version}, and {what} needs {least} or later"
         for one, shown in self.shows.items():
             if one in wanted and not matches_part(shown, output):
                 yield f"was built without HTTP/{one}"

@@ -2,12 +2,13 @@ r"""What curl prints for each transfer: a line with an object, times in seconds 
 
 ``--write-out '{"ended_at":%time{%s.%f},"transfer":%{json}}\\n'`` adds curl's clock, so that
 parallel transfers have one time axis. If curl was started again, its runs' lines follow each other.
+A single transfer needs no clock, which curl lacks before 8.16: its axis begins at its start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ TIMES = {
 class _Transfer:
     fields: dict[str, Any]
     ended_at: float | None
-    """Seconds since 1970; None if the recipe asks only for the transfer's own times."""
+    """Seconds since 1970, or since the start of an only transfer; None if several have no clock."""
 
     @property
     def began_at(self) -> float | None:
@@ -44,7 +45,10 @@ class _Transfer:
 def parse(file: Path) -> ProgramReport:
     """Read every line; a killed curl leaves none."""
     try:
-        return _findings([*map(_transfer, untrusted_files.json_lines(file, errors="strict"))])
+        found = [*map(_transfer, untrusted_files.json_lines(file, errors="strict"))]
+        if len(found) == 1 and found[0].ended_at is None:
+            found = [replace(found[0], ended_at=seconds(found[0].fields.get("time_total", 0)))]
+        return _findings(found)
     except FileNotFoundError:
         return ProgramReport(complaint="curl printed nothing")
     except UNREADABLE as error:
