@@ -138,7 +138,7 @@ def explain(cell: Cell, work: Path) -> dict[str, Any]:
         },
     }
     if done.returncode:
-        return {**row, "failed": done.stderr.strip().splitlines()[-1][:300]}
+        return {**row, "failed": done.stderr.strip().splitlines()[-1].replace(f"{ROOT}/", "")[:300]}
     found = json.loads(done.stdout)
     return {**row, **(_of_loads(found) if "loads" in found else _of_transfers(found))}
 
@@ -258,21 +258,21 @@ def _share(seconds: float, one: Mapping[str, Any]) -> str:
 
 
 def _transfer_line(one: Mapping[str, Any]) -> str:
-    cause = f"{one['cause']}: {one['cause_s']:.2f} s"
+    cause = f"{one['cause']}: {one['cause_s']:.3g} s"
     tried = "; ".join(
         f"{rung['lifted']}{' (confirmed)' if rung['confirmed'] else ''}" for rung in one["lifts"]
         if rung["kept"]
     )  # fmt: skip
     saved = max(one["again_s"]) - one["lifted_s"] if one["lifted_s"] is not None else 0.0
-    ending = f"{saved:.2f} s | {_share(saved, one)}" if tried else " | "
+    ending = f"{saved:.3g} s | {_share(saved, one)}" if tried else " | "
     return (
         f"| {_cell_name(one)} | {_ratios(one)} | {cause} | {tried or 'nothing helped'} | {ending} |"
     )
 
 
 def _page_line(one: Mapping[str, Any]) -> str:
-    cause = f"{one['cause']}: {one['cause_s']:.2f} s ({_share(one['cause_s'], one)})"
-    share = f"{one['share']}: {one['share_s']:.2f} s"
+    cause = f"{one['cause']}: {one['cause_s']:.3g} s ({_share(one['cause_s'], one)})"
+    share = f"{one['share']}: {one['share_s']:.3g} s"
     return f"| {_cell_name(one)} | {_ratios(one)} | {cause} | {share} |"
 
 

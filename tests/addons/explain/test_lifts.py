@@ -30,8 +30,8 @@ DOCUMENT: dict[str, Any] = {
 CONTROL = "congestion control"
 
 
-def explained(held: Held | None = None) -> Explained:
-    transfer = WindowSender(300, lambda _: 10).transfer()
+def explained(held: Held | None = None, *, lost: tuple[int, ...] = (50,)) -> Explained:
+    transfer = WindowSender(300, lambda _: 10, lost=lost).transfer()
     return Explained(1, "a", 1, {}, "completed", transfer, divide(transfer), held)
 
 
@@ -84,6 +84,11 @@ def test_losses_are_lifted_by_no_loss_and_then_by_a_queue_without_an_end() -> No
     assert longer["queue"] == lifts.LONGER_QUEUE
     assert longer["loss"] == "4 %"
     assert LINK["loss"] == "4 %"
+
+
+def test_without_a_loss_neither_losses_nor_the_queue_are_lifted() -> None:
+    found = lifts.lifts(explained(lost=()), "congestion window", DOCUMENT, CATALOG)
+    assert not [*found]
 
 
 def test_a_queue_that_no_file_mentions_is_lifted_where_there_is_a_rate() -> None:

@@ -63,6 +63,11 @@ class _Scene:
         change(changed)
         return Lift(self.cause, what, changed)
 
+    @property
+    def has_losses(self) -> bool:
+        """Whether the link dropped a packet of the trial."""
+        return bool(self.one.transfer.data.lost.any() or self.one.transfer.answers.lost.any())
+
     def is_possible(self, document: Document) -> bool:
         """Whether the programs can do it, and it is something else than before."""
         if document == self.document or [*role_checks.role_mistakes(self.catalog, document)]:
@@ -107,6 +112,9 @@ def _all_windows(scene: _Scene) -> Iterator[Lift]:
 
 
 def _no_losses(scene: _Scene) -> Iterator[Lift]:
+    if not scene.has_losses:
+        return
+
     def change(changed: Document) -> None:
         for table in _tables(changed):
             for key in LOSSES:
@@ -116,6 +124,9 @@ def _no_losses(scene: _Scene) -> Iterator[Lift]:
 
 
 def _longer_queue(scene: _Scene) -> Iterator[Lift]:
+    if not scene.has_losses:
+        return
+
     def change(changed: Document) -> None:
         for table in _tables(changed):
             if "queue" in table or "rate" in table:
