@@ -4,7 +4,6 @@ The site lists the requests of a cold load. Browser and server log list the requ
 and must agree. A later visit may request less, because the browser's cache has some resources.
 
 Checks of the state in which a page load began: prior visit, connection, resumption, cache.
-
 The browser's options are no evidence. The server's log says whether the document's connection
 already existed, was resumed or carried early data. The browser reports its earlier requests and its
 cache. Only the document's connection is judged: over HTTP/1.1 a browser opens further ones, of
