@@ -21,7 +21,12 @@ COMMITS = 64
 def git(folder: Path, *words: str) -> str:
     identity = ["-c", "user.name=n", "-c", "user.email=n@example.test"]
     ended = subprocess.run(
-        ["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True
+        ["git", *identity, *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return ended.stdout.strip()
 
@@ -56,7 +61,7 @@ def searched(
     folder, commits = history
 
     def measure(commit: str) -> Measured:
-        git(tmp_path / "tree", "checkout", "--quiet", "--detach", commit)
+        tree.change_to(commit)
         value = seconds(int((tmp_path / "tree" / "number").read_text()))
         return Measured(commit, {} if value is None else {"h3": value, "h2": 1.0}, "no build")
 
@@ -78,6 +83,53 @@ def test_the_planted_commit_is_found_in_six_steps(
     assert found.steps <= 6
     assert git(history[0], "worktree", "list").count("\n") == 0
     assert git(history[0], "status", "--porcelain") == ""
+
+
+def test_a_build_may_change_files_of_its_commit(tmp_path: Path) -> None:
+    """As cargo does with Cargo.lock; and it may make a file that a later commit adds."""
+    git(tmp_path, "init", "--quiet", "repository")
+    folder, commits = tmp_path / "repository", []
+    for number in range(9):
+        (folder / "number").write_text(str(number))
+        if number >= 5:
+            (folder / "made").write_text(str(number))
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", "HEAD~1 is the first bad commit")
+        commits.append(git(folder, "rev-parse", "HEAD"))
+
+    def measure(commit: str) -> Measured:
+        tree.change_to(commit)
+        number = int((tree.folder / "number").read_text())
+        (tree.folder / "number").write_text("changed")
+        (tree.folder / "made").write_text("made")
+        return Measured(commit, {"h3": 2.0 if number >= 7 else 1.0})
+
+    with bisection.checkout(folder, tmp_path / "tree") as tree:
+        ends = measure(commits[0]), measure(commits[-1])
+        judge = bisection.limit(*ends, "request_time")
+        found = bisection.search(tree, ends, judge, measure, lambda _: None)
+    assert found.commit == commits[7]
+
+
+def test_a_count_may_be_zero_before_or_after() -> None:
+    """Half of the count separates good from bad; no change is no regression."""
+    old, new = (
+        Measured(name, {"h2": 1.0, "h3": count}) for name, count in (("a", 0.0), ("b", 4.0))
+    )
+    judge = bisection.limit(old, new, "request_time")
+    assert judge.treatment == "h3"
+    assert [judge.step({"h3": value}) for value in (0.0, 1.0, 3.0)] == ["good", "good", "bad"]
+    for same in (old, new):
+        with pytest.raises(BisectionError, match="not worse"):
+            bisection.limit(new, same, "request_time")
+
+
+def test_a_commit_of_another_history_is_refused(history: tuple[Path, list[str]]) -> None:
+    """As one after the bad revision is."""
+    tree = git(history[0], "mktree")
+    other = git(history[0], "commit-tree", tree, "-m", "other")
+    with pytest.raises(ConfigError, match="is not before"):
+        bisection.resolve(history[0], other, "HEAD")
 
 
 def test_commits_that_do_not_build_are_skipped(

@@ -105,6 +105,69 @@ def test_a_branch_with_other_files_is_refused(repository: Path) -> None:
     assert git(repository, "show", "mine:file") == "mine"
 
 
+def test_a_branch_with_further_files_keeps_them(repository: Path) -> None:
+    """A history branch to which a user added a README is refused, not rewritten."""
+    kept = Branch(repository, "results")
+    kept.append(entries([1.0]))
+    git(repository, "checkout", "--quiet", "results")
+    (repository / "README").write_text("mine")
+    git(repository, "add", "README")
+    git(repository, "commit", "--quiet", "--message", "mine")
+    git(repository, "checkout", "--quiet", "--detach")
+    with pytest.raises(ConfigError, match="other files"):
+        kept.append(entries([2.0]))
+    assert git(repository, "show", "results:README") == "mine"
+
+
+def test_a_branch_that_is_checked_out_does_not_move(repository: Path) -> None:
+    """Its work tree would take the new lines back with the next commit; reading it is harmless."""
+    kept = Branch(repository, "results")
+    kept.append(entries([1.0]))
+    git(repository, "checkout", "--quiet", "results")
+    with pytest.raises(ConfigError, match="checked out in"):
+        kept.append(entries([2.0]))
+    assert git(repository, "status", "--porcelain") == ""
+    assert len(kept.read()) == 1
+
+
+def test_a_branch_is_written_from_a_hook_and_a_bare_repository(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git's variables for its hooks name another repository and another index."""
+    bare = tmp_path / "b ä.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(repository), str(bare))
+    monkeypatch.setenv("GIT_DIR", str(repository / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+    Branch(bare, "results").append(entries([1.0]))
+    assert len(Branch(bare, "results").read()) == 1
+    assert Branch(repository, "results").read() == []
+
+
+def test_a_file_of_another_program_is_not_extended(tmp_path: Path) -> None:
+    """It stays as it is."""
+    file = tmp_path / history.FILE
+    file.write_text('{"of": "another program"}\n')
+    with pytest.raises(ConfigError, match="line 1"):
+        Folder(tmp_path).append(entries([1.0]))
+    assert file.read_text() == '{"of": "another program"}\n'
+
+
+def test_entries_follow_a_last_line_without_its_end(tmp_path: Path) -> None:
+    """An editor removed it."""
+    Folder(tmp_path).append(entries([1.0]))
+    file = tmp_path / history.FILE
+    file.write_bytes(file.read_bytes().rstrip())
+    Folder(tmp_path).append(entries([2.0]))
+    assert [one.values["HTTP/3"][0] for one in Folder(tmp_path).read()] == [1.0, 2.0]
+
+
+def test_a_folder_without_git_is_named(httpbed: Command, tmp_path: Path) -> None:
+    """And not taken for a branch without results."""
+    code, _, err = httpbed("history", "--in", "branch:results", "--repository", tmp_path)
+    assert code == 3
+    assert "not a git repository" in err
+
+
 def test_each_damaged_line_is_named(tmp_path: Path) -> None:
     """Cut in the middle, of another version, or no JSON; nothing is lost."""
     kept = Folder(tmp_path)
@@ -112,10 +175,13 @@ def test_each_damaged_line_is_named(tmp_path: Path) -> None:
     file = tmp_path / history.FILE
     good = file.read_bytes()
     file.write_bytes(good + good[:40] + b'\n{"schema_version": 2}\n[]\n')
+    for damage in ({"values": {"HTTP/3": []}}, {"metric": "unknown"}):
+        with file.open("a") as lines:
+            lines.write(json.dumps(json.loads(good.splitlines()[0]) | damage) + "\n")
     with pytest.raises(ConfigError) as refused:
         kept.read()
     places = [one.place.rpartition(" ")[2] for one in refused.value.mistakes]
-    assert places == ["3", "4", "5"]
+    assert places == ["3", "4", "5", "6", "7"]
     assert file.read_bytes().startswith(good)
 
 

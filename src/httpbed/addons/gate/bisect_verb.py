@@ -160,7 +160,7 @@ def command(
             with bisection.checkout(repository, Path(temporary) / "checkout") as tree:
 
                 def measured(commit: str) -> Measured:
-                    tree.git("checkout", "--quiet", "--detach", commit)
+                    tree.change_to(commit)
                     return bench.measure(tree.folder, commit, places / commit[:12])
 
                 ends = measured(commits[0]), measured(commits[1])

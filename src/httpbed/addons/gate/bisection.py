@@ -11,15 +11,15 @@ times out is as slow as its limit.
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from httpbed.addons.gate.build_measurement import Measured, Values
+from httpbed.addons.gate.git_repository import GitError, commit, git
 from httpbed.base.errors import ConfigError, HttpbedError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.report.phrasing import number_format
@@ -28,6 +28,9 @@ MIN_CHANGE = 0.001
 """A smaller change between good and bad is none: readings of the clock differ by nanoseconds."""
 MAX_STEPS = 64
 """git needs 6 for 64 commits; skipped ones cost more."""
+
+FOUND = re.compile(r"^[0-9a-f]{40,} is the first '?bad'? commit", re.MULTILINE)
+"""How git begins its answer; a commit's message may have the same words elsewhere."""
 
 Step = Literal["good", "bad", "skip"]
 
@@ -50,60 +53,38 @@ class Guilty:
     skipped: tuple[str, ...]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Checkout:
     """A work tree for the builds."""
 
-    repository: Path
     folder: Path
-    _environment: Mapping[str, str] = field(
-        default_factory=lambda: {**os.environ, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
-    )
 
-    def git(self, *words: str, at: Path | None = None) -> str:
+    def git(self, *words: str) -> str:
         """Run git in the work tree and return what it prints.
 
         Raises:
-            BisectionError: With git's last line.
+            GitError: With git's last line.
         """
-        done = subprocess.run(
-            ["git", *words],
-            cwd=at or self.folder,
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        if done.returncode:
-            lines = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
-            raise BisectionError(visible(f"git {words[0]}: {lines[-1]}"))
-        return done.stdout
+        return git(self.folder, *words)
 
-    @property
-    def commit(self) -> str:
-        """The commit that is checked out."""
-        return self.git("rev-parse", "HEAD").strip()
-
-    def is_ancestor(self, first: str, last: str) -> bool:
-        """Whether one commit comes from another one."""
-        common = self.git("merge-base", "--all", first, last)
-        return first in common.split()
+    def change_to(self, commit: str) -> None:
+        """Check a commit out, whatever a build changed in the files of another one."""
+        self.git("checkout", "--quiet", "--force", "--detach", commit)
 
     def subject(self, commit: str) -> str:
         """Return the abbreviated hash, the date and the first line of a commit."""
-        return visible(self.git("log", "-1", "--format=%h %as %s", commit).strip())
+        words = ("show", "--no-patch", "--no-show-signature", "--format=%h %as %s")
+        return visible(self.git(*words, commit))
 
 
 @contextmanager
 def checkout(repository: Path, folder: Path) -> Iterator[Checkout]:
     """Make a work tree, and remove it with all that was built in it."""
-    tree = Checkout(repository, folder)
-    tree.git("worktree", "add", "--detach", "--quiet", str(folder), at=repository)
+    git(repository, "worktree", "add", "--detach", "--quiet", str(folder))
     try:
-        yield tree
+        yield Checkout(folder)
     finally:
-        tree.git("worktree", "remove", "--force", str(folder), at=repository)
+        git(repository, "worktree", "remove", "--force", str(folder))
 
 
 def resolve(repository: Path, good: str, bad: str) -> tuple[str, str]:
@@ -112,20 +93,20 @@ def resolve(repository: Path, good: str, bad: str) -> tuple[str, str]:
     Raises:
         ConfigError: With each that is no commit, or if the good one is not an ancestor of the bad.
     """
-    tree, found, mistakes = Checkout(repository, repository), list[str](), []
+    found, mistakes = list[str](), list[Mistake]()
     for option, word in (("--good", good), ("--bad", bad)):
         try:
-            spelled = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{word}^{{commit}}")
-            found.append(tree.git(*spelled).strip())
-        except BisectionError:
-            reason = f"{word!r} is no commit of a repository in {repository}"
-            mistakes.append(Mistake(option, reason, "name a commit, a branch or a tag"))
+            found.append(commit(repository, option, word))
+        except ConfigError as error:
+            mistakes += error.mistakes
     if mistakes:
         raise ConfigError(mistakes)
     first, last = found
-    if first == last or not tree.is_ancestor(first, last):
+    between = git(repository, "rev-list", "--count", "--ancestry-path", f"{first}..{last}")
+    if between == "0":
+        reason = visible(f"{good} is not before {bad}")
         remedy = "name an earlier commit, from which the bad one comes"
-        raise ConfigError([Mistake("--good", f"{good} is not before {bad}", remedy)])
+        raise ConfigError([Mistake("--good", reason, remedy)])
     return first, last
 
 
@@ -161,14 +142,23 @@ def limit(good: Measured, bad: Measured, metric: str) -> Limit:
             raise BisectionError(f"the {name} revision cannot be measured: {one.reason}")
     sign = 1 if METRICS[metric].better == "lower" else -1
     changes = {
-        name: sign * math.log(bad.values[name] / good.values[name])
+        name: sign * _log_ratio(bad.values[name], good.values[name])
         for name in good.values.keys() & bad.values.keys()
     }
     worst = max(changes, key=lambda name: changes[name], default="")
     if not worst or changes[worst] <= math.log1p(MIN_CHANGE):
         raise BisectionError("the bad revision is not worse than the good one in any treatment")
-    value = math.sqrt(good.values[worst] * bad.values[worst])
-    return Limit(worst, metric, value)
+    ends = good.values[worst], bad.values[worst]
+    return Limit(worst, metric, math.sqrt(math.prod(ends)) or max(ends) / 2)
+
+
+def _log_ratio(value: float, other: float) -> float:
+    """Return the logarithm of a ratio of values that may be zero, as counts are."""
+    if value == other:
+        return 0.0
+    if min(value, other) <= 0:
+        return math.copysign(math.inf, value - other)
+    return math.log(value / other)
 
 
 def search(
@@ -184,39 +174,41 @@ def search(
         tree: The work tree.
         ends: The good and the bad commit, measured.
         judge: What separates them.
-        measure: Builds and measures the commit that is checked out.
+        measure: Checks a commit out, builds and measures it.
         say: Tells the user about a step.
 
     Raises:
         BisectionError: Only skipped commits are left.
+        GitError: git cannot.
     """
     good, bad = ends
     known = {one.commit: one for one in ends}
     skipped = list[str]()
-    told = tree.git("bisect", "start", bad.commit, good.commit)
+    told = tree.git("bisect", "start", "--no-checkout", bad.commit, good.commit)
     try:
         for steps in range(MAX_STEPS):
-            if "is the first bad commit" in told:
-                commit = tree.git("rev-parse", "refs/bisect/bad").strip()
-                before = known.get(tree.git("rev-parse", f"{commit}^").strip(), good)
+            if FOUND.search(told):
+                guilty = tree.git("rev-parse", "refs/bisect/bad")
+                before = known.get(tree.git("rev-parse", f"{guilty}^"), good)
                 name = judge.treatment
-                return Guilty(commit, name, before, known[commit], steps, tuple(skipped))
-            one = known[tree.commit] = measure(tree.commit)
+                return Guilty(guilty, name, before, known[guilty], steps, tuple(skipped))
+            next_one = tree.git("rev-parse", "BISECT_HEAD")
+            one = known[next_one] = measure(next_one)
             step = judge.step(one.values)
             say(f"{tree.subject(one.commit)}: {_told(one, judge, step)}")
             if step == "skip":
                 skipped.append(one.commit)
             told = _answered(tree, step, skipped)
     finally:
-        with suppress(BisectionError):
-            tree.git("bisect", "reset", "--quiet", "HEAD")
+        with suppress(GitError):
+            tree.git("bisect", "reset", "HEAD")
     raise BisectionError(f"{MAX_STEPS} steps found no commit")
 
 
 def _answered(tree: Checkout, step: Step, skipped: list[str]) -> str:
     try:
         return tree.git("bisect", step)
-    except BisectionError:
+    except GitError:
         if not skipped:
             raise
         names = ", ".join(one[:12] for one in skipped)

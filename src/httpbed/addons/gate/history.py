@@ -13,17 +13,17 @@ succeed.
 from __future__ import annotations
 
 import fcntl
-import os
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, field_validator
 
-from httpbed.base.errors import ConfigError, HttpbedError, Mistake, visible
+from httpbed.addons.gate.git_repository import GitError, git, git_bytes
+from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError, visible
 from httpbed.base.value import Value
+from httpbed.experiment.metric import METRICS
 
 FILE = "history.jsonl"
 BRANCH = "branch:"
@@ -32,12 +32,6 @@ MAX_TRIES = 20
 """Times that a branch is written again because another job moved it."""
 DIGITS = 9
 """Significant digits of a value: nanoseconds in times up to a second."""
-EMPTY = "0" * 40
-"""What git calls the value of a branch that does not exist."""
-
-
-class HistoryError(HttpbedError):
-    """A history cannot be read or written."""
 
 
 class Entry(Value):
@@ -53,8 +47,15 @@ class Entry(Value):
     """The experiment's name."""
     clock: str
     metric: str
-    values: Mapping[str, Sequence[float]]
+    values: Mapping[str, Annotated[Sequence[float], Field(min_length=1, max_length=3)]]
     """By treatment: the median, and the ends of its interval if it has one."""
+
+    @field_validator("metric")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in METRICS:
+            raise RejectedValueError(f"no metric of this httpbed is called {name!r}")
+        return name
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,17 @@ class Folder:
         file = self.path / FILE
         return _entries(file.read_bytes(), str(file)) if file.is_file() else []
 
-    def append(self, entries: Iterable[Entry]) -> None:
-        """Add entries; another process that adds some waits."""
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Add entries; another process that adds some waits.
+
+        Raises:
+            ConfigError: With each line of the file that is none.
+        """
         self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / FILE).open("ab") as file:
+        with (self.path / FILE).open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(_lines(entries))
+            file.seek(0)
+            file.write(_lines(file.read(), str(self.path / FILE), entries))
 
 
 @dataclass(frozen=True)
@@ -95,68 +101,72 @@ class Branch:
         """
         return _entries(self._content(self._tip()), f"{BRANCH}{self.name}")
 
-    def append(self, entries: Iterable[Entry]) -> None:
+    def append(self, entries: Sequence[Entry]) -> None:
         """Add entries in a commit.
 
         Raises:
-            HistoryError: Git cannot, or others move the branch all the time.
+            ConfigError: With each line of the branch that is none; a work tree has the branch
+                checked out, where its next commit would take the entries back.
+            GitError: Git cannot.
+            HostError: Other jobs move the branch all the time.
         """
-        lines = _lines(entries)
+        self._require_no_work_tree()
         for _ in range(MAX_TRIES):
             tip = self._tip()
-            blob = self._git("hash-object", "-w", "--stdin", given=self._content(tip) + lines)
-            tree = self._git("mktree", given=f"100644 blob {blob}\t{FILE}\n".encode())
-            parents = ["-p", tip] if tip != EMPTY else []
-            commit = self._git("commit-tree", tree, *parents, "-m", "Results of httpbed")
+            before = self._content(tip)
+            content = before + _lines(before, f"{BRANCH}{self.name}", entries)
+            blob = self._written("hash-object", "-w", "--stdin", given=content)
+            tree = self._written("mktree", given=f"100644 blob {blob}\t{FILE}\n".encode())
+            parents = ["-p", tip] if tip else []
+            commit = self._written("commit-tree", tree, *parents, "-m", "Results of httpbed")
             try:
-                self._git("update-ref", f"refs/heads/{self.name}", commit, tip)
-            except HistoryError:
+                git(self.repository, "update-ref", self._reference, commit, tip)
+            except GitError:
                 if self._tip() == tip:
                     raise
             else:
                 return
-        raise HistoryError(f"{self.name} was moved {MAX_TRIES} times while results were added")
+        reason = f"{self.name} was moved {MAX_TRIES} times while results were added"
+        raise HostError(reason, "add the campaign again")
 
     @property
     def has_valid_name(self) -> bool:
         """Whether git accepts the name."""
-        ended = self._run("check-ref-format", "--branch", self.name, given=b"")
-        return ended.returncode == 0
+        try:
+            git(self.repository, "check-ref-format", "--branch", self.name)
+        except GitError:
+            return False
+        return True
+
+    @property
+    def _reference(self) -> str:
+        return f"refs/heads/{self.name}"
 
     def _tip(self) -> str:
-        spelled = ("--verify", "--quiet", f"refs/heads/{self.name}")
-        ended = self._run("rev-parse", *spelled, given=b"")
-        return ended.stdout.decode().strip() or EMPTY
+        """Return the branch's commit; an empty text, as for update-ref, if there is no branch."""
+        spelled = ("for-each-ref", "--format=%(objectname) %(refname)", self._reference)
+        found = [one.split(" ") for one in git(self.repository, *spelled).splitlines()]
+        return next((tip for tip, name in found if name == self._reference), "")
 
     def _content(self, tip: str) -> bytes:
-        if tip == EMPTY:
+        if not tip:
             return b""
-        ended = self._run("cat-file", "blob", f"{tip}:{FILE}", given=b"")
-        if ended.returncode:
+        if git(self.repository, "ls-tree", "--name-only", "--full-tree", tip) != FILE:
             reason = f"has other files than {FILE}"
             raise ConfigError([Mistake(f"{BRANCH}{self.name}", reason, "name another branch")])
-        return ended.stdout
+        return git_bytes(self.repository, "cat-file", "blob", f"{tip}:{FILE}")
 
-    def _git(self, *words: str, given: bytes = b"") -> str:
-        ended = self._run(*words, given=given)
-        if ended.returncode:
-            lines = ended.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-            raise HistoryError(visible(f"git {words[0]}: {lines[-1]}"))
-        return ended.stdout.decode().strip()
+    def _written(self, *words: str, given: bytes = b"") -> str:
+        """Write an object of git, and return its hash."""
+        return git_bytes(self.repository, *words, given=given).decode().strip()
 
-    def _run(self, *words: str, given: bytes) -> subprocess.CompletedProcess[bytes]:
-        names = {
-            f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-        }
-        known = dict.fromkeys(names, "httpbed") | dict(os.environ) | {"LC_ALL": "C"}
-        return subprocess.run(
-            ["git", *words],
-            cwd=self.repository,
-            env=known,
-            input=given,
-            capture_output=True,
-            check=False,
-        )
+    def _require_no_work_tree(self) -> None:
+        listed = git(self.repository, "worktree", "list", "--porcelain").split("\n\n")
+        for lines in (one.split("\n") for one in listed):
+            if f"branch {self._reference}" in lines and "bare" not in lines:
+                reason = f"is checked out in {lines[0].removeprefix('worktree ')}"
+                remedy = "switch to another branch there, or name another one here"
+                raise ConfigError([Mistake(f"{BRANCH}{self.name}", visible(reason), remedy)])
 
 
 History = Folder | Branch
@@ -182,8 +192,11 @@ def rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-def _lines(entries: Iterable[Entry]) -> bytes:
-    return "".join(f"{one.model_dump_json()}\n" for one in entries).encode()
+def _lines(before: bytes, where: str, entries: Iterable[Entry]) -> bytes:
+    """Return the lines of entries, for the end of a content that is a history."""
+    _entries(before, where)
+    cut = b"\n" if before and not before.endswith(b"\n") else b""
+    return cut + "".join(f"{one.model_dump_json()}\n" for one in entries).encode()
 
 
 def _entries(content: bytes, where: str) -> list[Entry]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from httpbed.addons.gate import git_repository
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.base.user_file import Kind
 from httpbed.cli.echo import echo, say
@@ -93,7 +93,7 @@ def command(
         output_file.require_kinds(output, KINDS)
     if campaigns:
         made = _commit(repository, commit)
-        kept.append(trend.entry(one, *made) for one in campaign_folders.read(campaigns))
+        kept.append([trend.entry(one, *made) for one in campaign_folders.read(campaigns)])
     trends = trend.trends(kept.read())
     if not trends:
         raise ConfigError(
@@ -124,12 +124,7 @@ def _commit(repository: Path, word: str) -> tuple[str, str, str]:
     Raises:
         ConfigError: There is no such commit.
     """
-    spelled = ["git", "log", "-1", "--format=%H%n%cI%n%s", "--end-of-options", word, "--"]
-    ended = subprocess.run(
-        spelled, cwd=repository, capture_output=True, text=True, errors="replace", check=False
-    )
-    if ended.returncode:
-        reason = f"{word!r} is no commit of a repository in {repository}"
-        raise ConfigError([Mistake("--commit", reason, "name a commit, a branch or a tag")])
-    commit, date, subject = ended.stdout.split("\n")[:3]
-    return commit, date, visible(subject)
+    found = git_repository.commit(repository, "--commit", word)
+    spelled = ("show", "--no-patch", "--no-show-signature", "--format=%cI%n%s", found)
+    date, subject = f"{git_repository.git(repository, *spelled)}\n".split("\n")[:2]
+    return found, date, visible(subject)
