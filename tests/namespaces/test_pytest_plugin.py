@@ -36,15 +36,27 @@ def test_a_client_behind_a_link(httpbed_link, port):
     length, seconds = ended.stdout.split()
     assert int(length) == 1000
     assert float(seconds) >= 0.4  # a handshake and a request, 100 ms each way
-    assert ended.counters
+    assert ended.counters["link"]
+
+@pytest.mark.httpbed(delay="100ms", isolated=True)
+def test_a_last_line_without_its_end(httpbed_link, port):
+    script = 'python3 -c "$0" "$1"; printf failed >&2; exit 5'
+    ended = httpbed_link.run(
+        ["sh", "-c", script, FETCH, f"{httpbed_link.host}:{port}"],
+        expose=[port],
+        isolated=False,
+        delay="1ms",
+    )
+    assert (ended.returncode, ended.stderr) == (5, "failed")
+    assert ended.counters["emulates"]["up"] == {"delay": "1 ms"}
 """
 
 
 def test_a_client_is_behind_the_link_of_its_marker(pytester: pytest.Pytester) -> None:
-    """It reaches the test's own server, not faster than the delay allows."""
+    """It reaches the test's own server, not faster than the delay allows; its stderr is its own."""
     pytester.makepyfile(SERVED)
     pytester.runpytest_subprocess("--strict-markers", "-p", "no:cacheprovider").assert_outcomes(
-        passed=1
+        passed=2
     )
 
 

@@ -6,7 +6,8 @@
         assert ended.returncode == 0
 
 The marker's arguments are the options of ``httpbed link``, with ``_`` in place of ``-``. pytest
-loads this module in every run where httpbed is installed, so it imports nothing of httpbed.
+loads this module in every run where httpbed is installed, so it imports nothing of httpbed that
+takes time.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import pytest
 HOST = "far.test"
 """Name of the far end; RFC 6761 reserves the domain for tests."""
 TIMEOUT_S = 60.0
+COUNTERS = '{"schema": 1, "command": '
+"""Begins the counters, which may follow a command's last line without its end."""
 PROGRAM = "from httpbed.cli.main import main; main()"
 
 
@@ -60,9 +63,9 @@ class Link:
             command: Its words.
             expose: Ports of this machine's loopback, such as those of a server that the test runs;
                 the command reaches them at ``host``.
-            server: In place of that, a command line that runs a server at ``host``.
+            server: Instead of ``expose``, a command line that runs a server at ``host``.
             timeout_s: Time after which the command is ended.
-            **options: Further options, in place of the marker's.
+            **options: Further options; they replace those of the marker with the same name.
 
         Raises:
             subprocess.TimeoutExpired: The command took longer.
@@ -79,18 +82,18 @@ class Link:
             timeout=timeout_s,
             check=False,
         )
-        *others, last = ended.stderr.rstrip("\n").split("\n")
-        if not last.startswith("{"):  # the command did not run
+        stderr, begin, rest = ended.stderr.rpartition(COUNTERS)
+        if not begin:  # the command did not run
             pytest.fail(ended.stderr, pytrace=False)
-        counters = json.loads(last)
-        stderr = "".join(f"{line}\n" for line in others)
-        return LinkedRun(ended.returncode, ended.stdout, stderr, counters)
+        return LinkedRun(ended.returncode, ended.stdout, stderr, json.loads(begin + rest))
 
 
 def _words(options: Mapping[str, Any]) -> list[str]:
-    """Return options as words; ``True`` is an option without a value."""
+    """Return options as words; ``True`` is an option without a value, ``False`` takes it back."""
     words = []
     for name, value in options.items():
+        if value is False:
+            continue
         words.append(f"--{name.replace('_', '-')}")
         words += [] if value is True else map(str, value if isinstance(value, tuple) else (value,))
     return words
