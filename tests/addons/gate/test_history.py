@@ -175,7 +175,8 @@ def test_each_damaged_line_is_named(tmp_path: Path) -> None:
     file = tmp_path / history.FILE
     good = file.read_bytes()
     file.write_bytes(good + good[:40] + b'\n{"schema_version": 2}\n[]\n')
-    for damage in ({"values": {"HTTP/3": []}}, {"metric": "unknown"}):
+    damages: list[dict[str, object]] = [{"values": {"HTTP/3": []}}, {"metric": "unknown"}]
+    for damage in damages:
         with file.open("a") as lines:
             lines.write(json.dumps(json.loads(good.splitlines()[0]) | damage) + "\n")
     with pytest.raises(ConfigError) as refused:
