@@ -1,7 +1,8 @@
 """Measures the base and the head of a pull request, and says which is slower, where people look.
 
 The steps of action.yml call it. Its input comes in environment variables: those of action.yml's
-inputs, and those that GitHub documents for every job. Standard library only, besides httpbed.
+inputs, and those that GitHub documents for every job. It imports only httpbed and the standard
+library.
 
     python action/pull_request.py measure
     python action/pull_request.py comment FILE
@@ -9,21 +10,22 @@ inputs, and those that GitHub documents for every job. Standard library only, be
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
-import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.gate.program_build import BUILD_TIMEOUT_S, build
+
 STANDARD = "standard"
-BUILD_TIMEOUT_S = 1800
 TIMEOUT_S = 30
 MAX_COMMENT = 60_000
 """GitHub accepts 65,536 characters."""
@@ -75,9 +77,12 @@ def measure(inputs: Mapping[str, str]) -> int:
 @contextmanager
 def worktree(revision: str, folder: Path) -> Iterator[Path]:
     """Check out a revision beside the user's checkout."""
+    if not revision:
+        raise NotMeasuredError("no base: outside of pull requests, name one with the input base")
     words = ["git", "worktree", "add", "--quiet", "--detach", str(folder), revision]
     if subprocess.run(words, check=False).returncode:
-        raise NotMeasuredError(f"{revision} is not in the checkout: use fetch-depth: 0")
+        remedy = "use fetch-depth: 0; if the base branch was rewritten, rebase the pull request"
+        raise NotMeasuredError(f"{revision} is not in the checkout: {remedy}")
     try:
         yield folder
     finally:
@@ -87,22 +92,10 @@ def worktree(revision: str, folder: Path) -> Iterator[Path]:
 
 def built(name: str, folder: Path, inputs: Mapping[str, str]) -> Path:
     """Build a revision and return its executable."""
-    with tempfile.TemporaryFile() as log:
-        try:
-            words = ["sh", "-c", inputs["BUILD"]]
-            subprocess.run(
-                words,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                timeout=BUILD_TIMEOUT_S,
-                check=True,
-            )
-        except subprocess.SubprocessError:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - MAX_LOG))
-            last = log.read().decode(errors="replace")
-            raise NotMeasuredError(f"the build of the {name} failed:\n{last}") from None
+    log = io.BytesIO()
+    if reason := build(inputs["BUILD"], folder, log, BUILD_TIMEOUT_S):
+        last = log.getvalue()[-MAX_LOG:].decode(errors="replace")
+        raise NotMeasuredError(f"the build of the {name} failed: {reason}\n{last}")
     executable = (folder / inputs["EXECUTABLE"]).absolute()
     if not executable.is_file():
         raise NotMeasuredError(f"the build of the {name} made no {inputs['EXECUTABLE']}")
@@ -121,9 +114,9 @@ def measured(
         printed([*words, "-o", str(work / "campaign"), "--json"], accepted=(0, 1))
         return [str(work / "campaign")], [shlex.join(words)]
     lines = list[str]()
-    for revision, build in builds.items():
+    for revision, executable in builds.items():
         words = ["httpbed", "run", scenario, *recipes, "--clock", "virtual"]
-        words += ["--program", f"{name}={build}"]
+        words += ["--program", f"{name}={executable}"]
         printed([*words, "-o", str(work / f"run-{revision}"), "--json"], accepted=(0, 1))
         lines.append(shlex.join([*words, "-o", revision]))
     return [str(work / f"run-{revision}") for revision in builds], lines
@@ -181,7 +174,8 @@ def marker(inputs: Mapping[str, str]) -> str:
 def comment(text: str, environment: Mapping[str, str]) -> int:
     """Write the comment of the pull request, or replace the one of an earlier run.
 
-    A fork has no token that may write. Then the summary has the table, and nothing fails.
+    A fork has no token that may write, and GitHub may not answer. The summary has the table in any
+    case, so a comment that cannot be written fails no job.
     """
     event = json.loads(Path(environment["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
     repository = f"{environment['GITHUB_API_URL']}/repos/{environment['GITHUB_REPOSITORY']}"
@@ -196,10 +190,9 @@ def comment(text: str, environment: Mapping[str, str]) -> int:
             request(f"{repository}/issues/comments/{earlier}", environment, "PATCH", text)
         else:
             request(issue, environment, "POST", text)
-    except urllib.error.HTTPError as error:
-        if error.code not in {401, 403, 404}:
-            raise
-        print(f"::notice title=httpbed::no comment, for the token may not write ({error.code})")
+    except OSError as error:  # urllib's errors are some
+        cause = " (the token may not write)" if getattr(error, "code", 0) in {401, 403, 404} else ""
+        print(f"::notice title=httpbed::no comment: {escaped(str(error))}{cause}")
     return 0
 
 

@@ -6,6 +6,7 @@ import http.server
 import importlib.util
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -106,10 +107,14 @@ def test_one_comment_is_written_and_replaced(api: Api, environment: dict[str, st
 
 
 def test_a_fork_without_rights_does_not_fail(api: Api, environment: dict[str, str]) -> None:
-    """The summary has the table."""
+    """The summary has the table; an API that does not answer is no regression, either."""
     api.may_write = False
     assert action.comment("text", environment) == 0
     assert api.comments == []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    nowhere = {"GITHUB_API_URL": f"http://127.0.0.1:{port}"}
+    assert action.comment("text", environment | nowhere) == 0
 
 
 def test_a_comment_is_shorter_than_github_accepts() -> None:
@@ -144,6 +149,7 @@ def git(folder: Path, *words: str) -> str:
         ("echo broken; exit 1", "HEAD", "the build of the base failed"),
         ("true", "HEAD", "made no server"),
         ("true", "0" * 40, "fetch-depth"),
+        ("true", "", "input base"),
     ],
 )
 def test_a_build_that_fails_has_a_reason_and_no_verdict(

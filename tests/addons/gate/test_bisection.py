@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.gate import bisection, build_measurement
+from httpbed.addons.gate import bisection, program_build
 from httpbed.addons.gate.bisection import BisectionError, Guilty
 from httpbed.addons.gate.build_measurement import Measured
 from httpbed.base.errors import ConfigError
@@ -194,7 +194,7 @@ def test_wrong_revisions_are_refused(
 def test_a_build_that_fails_or_hangs_says_so(tmp_path: Path, command: str, reason: str) -> None:
     """Within its time, and with its last words kept."""
     log = io.BytesIO()
-    told = build_measurement.build(f"echo begun; {command}", tmp_path, log, timeout_s=1.0)
+    told = program_build.build(f"echo begun; {command}", tmp_path, log, timeout_s=1.0)
     assert reason in told
     assert bool(told) == bool(reason)
     assert b"begun" in log.getvalue()
@@ -204,8 +204,8 @@ def test_a_build_that_prints_much_is_kept_short(tmp_path: Path) -> None:
     """Of 50 MB the last megabyte, with its end."""
     log = io.BytesIO()
     command = "head -c 50000000 /dev/zero | tr '\\0' x; echo end"
-    assert build_measurement.build(command, tmp_path, log, timeout_s=60.0) == ""
-    assert len(log.getvalue()) == build_measurement.LOG_BYTES
+    assert program_build.build(command, tmp_path, log, timeout_s=60.0) == ""
+    assert len(log.getvalue()) == program_build.LOG_BYTES
     assert log.getvalue().endswith(b"end\n")
 
 
@@ -213,7 +213,7 @@ def test_what_a_build_leaves_running_ends_with_it(tmp_path: Path) -> None:
     """A process in the background that keeps the output open does not hold up the step."""
     command = f"(sleep 60; touch {tmp_path}/late) & echo $! >{tmp_path}/pid"
     began = time.monotonic()
-    assert build_measurement.build(command, tmp_path, io.BytesIO(), timeout_s=50.0) == ""
+    assert program_build.build(command, tmp_path, io.BytesIO(), timeout_s=50.0) == ""
     assert time.monotonic() - began < 50
     pid = (tmp_path / "pid").read_text().strip()
     while is_running(pid):

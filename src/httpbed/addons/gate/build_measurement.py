@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
+from httpbed.addons.gate.program_build import BUILD_TIMEOUT_S, build
 from httpbed.base.errors import ConfigError
 from httpbed.bed.machine import backend
 from httpbed.campaign.preparation import LoadedExperiment
@@ -22,9 +17,6 @@ from httpbed.results import sample
 from httpbed.results.estimate import estimate
 from httpbed.store import query
 
-BUILD_TIMEOUT_S = 1800.0
-LOG_BYTES = 1 << 20
-"""What is kept of the output of a build: its end."""
 Values = Mapping[str, float]
 """The median of the metric in each treatment that has one."""
 
@@ -85,39 +77,3 @@ def _read(campaign: Path, commit: str, metric: str) -> Measured:
         else:
             reasons += [reason for (_, reason), _ in one.tally.reasons.most_common(1)]
     return Measured(commit, values, reasons[0] if reasons else "")
-
-
-def build(command: str, folder: Path, log: IO[bytes], timeout_s: float) -> str:
-    """Run a build command in a folder; return why it failed, or nothing.
-
-    Its processes end with it, and its output is read up to the end, of which the last part stays.
-    """
-    process = subprocess.Popen(
-        ["sh", "-c", command],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    assert process.stdout is not None  # noqa: S101 - it is a pipe
-    deadline, end = time.monotonic() + timeout_s, bytearray()
-    os.set_blocking(process.stdout.fileno(), False)
-    try:
-        while time.monotonic() < deadline:
-            part = process.stdout.read(1 << 16)
-            end += part or b""
-            del end[:-LOG_BYTES]
-            if not part:
-                if process.poll() is not None:
-                    break
-                time.sleep(0.02)
-        else:
-            return f"took longer than {timeout_s:g} s"
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        log.write(end)
-    return f"exit code {process.returncode}" if process.returncode else ""
