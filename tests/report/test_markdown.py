@@ -79,6 +79,7 @@ def test_no_one_is_mentioned_and_nothing_is_linked() -> None:
     seen = "".join(one.content for one in inline.children or ())
     assert f"@{JOINER}octocat" in seen
     assert f"#{JOINER}12" in seen
+    assert escaped("@octocat #12").isprintable()
 
 
 def test_the_table_has_every_treatment_with_its_interval() -> None:

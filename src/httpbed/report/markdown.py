@@ -72,10 +72,13 @@ def listing(title: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 JOINER = "\N{WORD JOINER}"
-"""Ends a mention after its sign: GitHub looks for mentions in the text that is rendered."""
+"""Ends a mention after its sign: GitHub looks for mentions in the text that is rendered.
+
+Written as an entity, because a terminal's output has unprintable characters as escapes.
+"""
 _MARKUP = re.compile(r"[\\`*_~|$]|\A\[|\](?=[(\[:])|(?<=\])\[")
 """Brackets only where they could be a link, so that intervals stay readable."""
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": f"&#64;{JOINER}", "#": f"&#35;{JOINER}"}
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;&#8288;", "#": "&#35;&#8288;"}
 _ENTITY = re.compile("[&<>@#]")
 _ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.", re.IGNORECASE)
 """What makes an address out of plain text (GFM, section 6.9)."""
