@@ -68,7 +68,7 @@ class Folder:
         """Return all entries, in the order in which they were added.
 
         Raises:
-            ConfigError: With each line that is none.
+            ConfigError: With each line that is no entry.
         """
         file = self.path / FILE
         return _entries(file.read_bytes(), str(file)) if file.is_file() else []
@@ -77,7 +77,7 @@ class Folder:
         """Add entries; another process that adds some waits.
 
         Raises:
-            ConfigError: With each line of the file that is none.
+            ConfigError: With each line of the file that is no entry.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / FILE).open("a+b") as file:
@@ -97,7 +97,7 @@ class Branch:
         """Return all entries, in the order in which they were added.
 
         Raises:
-            ConfigError: With each line that is none.
+            ConfigError: With each line that is no entry.
         """
         return _entries(self._content(self._tip()), f"{BRANCH}{self.name}")
 
@@ -105,7 +105,7 @@ class Branch:
         """Add entries in a commit.
 
         Raises:
-            ConfigError: With each line of the branch that is none; a work tree has the branch
+            ConfigError: With each line of the branch that is no entry; or a work tree has the branch
                 checked out, where its next commit would take the entries back.
             GitError: Git cannot.
             HostError: Other jobs move the branch all the time.
@@ -193,7 +193,11 @@ def rounded(value: float) -> float:
 
 
 def _lines(before: bytes, where: str, entries: Iterable[Entry]) -> bytes:
-    """Return the lines of entries, for the end of a content that is a history."""
+    """Return the lines that append entries to a history.
+
+    Raises:
+        ConfigError: With each line of the history that is no entry.
+    """
     _entries(before, where)
     cut = b"\n" if before and not before.endswith(b"\n") else b""
     return cut + "".join(f"{one.model_dump_json()}\n" for one in entries).encode()

@@ -1,4 +1,4 @@
-"""A build command, with a limit of its time and of what is kept of its output."""
+"""Runs a build command, with a time limit, and keeps the end of its output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOG_BYTES = 1 << 20
 def build(command: str, folder: Path, log: IO[bytes], timeout_s: float) -> str:
     """Run a build command in a folder; return why it failed, or nothing.
 
-    Its processes end with it, and its output is read up to the end, of which the last part stays.
+    Its processes end with it. All of its output is read, and the last megabyte is kept.
     """
     process = subprocess.Popen(
         ["sh", "-c", command],
