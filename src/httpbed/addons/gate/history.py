@@ -105,8 +105,8 @@ class Branch:
         """Add entries in a commit.
 
         Raises:
-            ConfigError: With each line of the branch that is no entry; or a work tree has the branch
-                checked out, where its next commit would take the entries back.
+            ConfigError: With each line of the branch that is no entry; or the branch is checked out
+                in a work tree, whose next commit would remove the entries.
             GitError: Git cannot.
             HostError: Other jobs move the branch all the time.
         """
