@@ -59,6 +59,9 @@ def publish(campaign: Path) -> None:
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]
         _httpbed("report", made, "--json", "--experiment", experiment, *beside)
+        report = made / "report.html"  # its commands name the folder, which readers have elsewhere
+        published = str(place.relative_to(PUBLISHED.parent))
+        report.write_text(report.read_text().replace(str(made), published))
         for path in (made / "lock", *_undeclared(made)):
             path.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)

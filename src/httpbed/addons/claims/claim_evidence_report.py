@@ -261,8 +261,9 @@ def _why(trials: ArmTrials, kind: str) -> str:
     reasons = trials.reasons.get(kind) or Counter[str]()
     if not reasons:
         return ""
-    (first, _), *others = reasons.most_common()
-    more = f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else ""
+    first = min(reasons, key=lambda reason: (-reasons[reason], reason))  # the same in every report
+    others = len(reasons) - 1
+    more = f", and {others} other reason{'s' * (others > 1)}" if others else ""
     return f": {first[:MAX_REASON]}{more}"
 
 

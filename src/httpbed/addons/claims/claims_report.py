@@ -328,7 +328,7 @@ def _arm_values(
         "outlook": outlook(arm),
         "blocks_to_settle": arm.blocks_to_settle,
         "cells": [_cell_values(cell) for cell in arm.cells],
-        "trials": {"planned": trials.planned, **trials.outcomes},
+        "trials": {"planned": trials.planned, **dict(sorted(trials.outcomes.items()))},
         "warnings": list(evidence.warnings(arm)),
     }
 
