@@ -13,6 +13,7 @@ lifts what it still spends most on beyond the faster one.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from httpbed.base.errors import BedError
 from httpbed.bed.machine import backend
 from httpbed.campaign import campaign_setup, executor
 from httpbed.cli.echo import say
-from httpbed.experiment.trial import Trial
+from httpbed.experiment.trial import Record, Trial
 from httpbed.store.results import Results
 from httpbed.trial.plan import CampaignSetup, PlanOptions
 from httpbed.trial.verdict import AttemptId
@@ -90,27 +91,44 @@ class _Ladder:
         return None
 
     def _run(self, lift: Lift) -> Explained | Unexplained:
-        """Run the trial with a limit lifted, outside of any campaign."""
+        """Run the trial with a limit lifted, outside of any campaign, until an attempt is valid."""
         trial = self.trial.model_copy(update={"document": lift.document})
         place = Place(self.first.block, trial.id, self.first.levels)
         say(f"trying {lift.what}")
-        with TemporaryDirectory(prefix="httpbed-explain-") as folder:
-            artifacts = Path(folder) / "artifacts"
-            this = AttemptId(trial, 1, datetime.now(UTC))
-            try:
-                record = asyncio.run(executor.judged(this, self.setup, artifacts, self.setup))
-            except BedError as error:
-                return Unexplained(place.block, place.trial, place.levels, f"the bed: {error}")
-            times = [one.value for one in record.observations if one.metric == "request_time"]
-            return of_attempt(
-                place,
-                artifacts,
-                trial.scenario(),
-                trial.clock,
-                self.how.catalog,
-                request_s=times[0] if times else None,
-                outcome=record.attempt.outcome.kind,
-            )
+        reason = ""
+        for number in range(1, executor.MAX_RETRIES + 2):
+            with TemporaryDirectory(prefix="httpbed-explain-") as folder:
+                artifacts = Path(folder) / "artifacts"
+                this = AttemptId(trial, number, datetime.now(UTC))
+                try:
+                    record = asyncio.run(executor.judged(this, self.setup, artifacts, self.setup))
+                except BedError as error:
+                    return self._not_divided(place, f"the bed: {error}")
+                if record.attempt.outcome.kind != "invalid":
+                    return self._divided(place, trial, artifacts, record)
+            reason = record.attempt.outcome.reason
+            if not executor.may_end_otherwise(record.attempt):
+                break
+            time.sleep(executor.PAUSE_S * 2 ** (number - 1))
+        return self._not_divided(place, f"no attempt was valid: {reason}")
+
+    def _divided(
+        self, place: Place, trial: Trial, artifacts: Path, record: Record
+    ) -> Explained | Unexplained:
+        times = [one.value for one in record.observations if one.metric == "request_time"]
+        return of_attempt(
+            place,
+            artifacts,
+            trial.scenario(),
+            trial.clock,
+            self.how.catalog,
+            request_s=times[0] if times else None,
+            outcome=record.attempt.outcome.kind,
+        )
+
+    @staticmethod
+    def _not_divided(place: Place, reason: str) -> Unexplained:
+        return Unexplained(place.block, place.trial, place.levels, reason)
 
 
 def causes_worth_lifting(
