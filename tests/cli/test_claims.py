@@ -328,7 +328,7 @@ def test_a_gate_with_claims_compares_completion(
     broken = plain(tmp_path / "broken", 1.0, BLOCKS + CLAIM, "failed")
     code, out, _ = httpbed("gate", campaign, broken)
     assert code == 1
-    assert "regression: completes less often" in " ".join(out.split())
+    assert "regression: completes no more" in " ".join(out.split())
     assert out.endswith("gate: regression: 6 treatments complete less often\n")
     code, out, _ = httpbed("gate", campaign, broken, "--json")
     assert (code, json.loads(out)["verdict"]) == (1, "regression")

@@ -77,6 +77,23 @@ def test_an_unchanged_program_rarely_fails() -> None:
     assert regression.verdict(compared(old, campaign(noisy(rng)), margin=0.2)) == "pass"
 
 
+@pytest.mark.parametrize(("blocks", "verdict"), [(2, "inconclusive"), (3, "regression")])
+def test_a_treatment_that_completes_no_more_is_a_regression(blocks: int, verdict: str) -> None:
+    """From three trials on, although Fisher's test needs more for so many treatments."""
+    rng = np.random.default_rng(6)
+
+    def broken(levels: Mapping[str, str], block: int) -> Ending | float | None:
+        return Ending({}, "failed") if levels["http_version"] == "3" else noisy(rng)(levels, block)
+
+    changes = compared(campaign(noisy(rng), blocks), campaign(broken, blocks))
+    of_h3 = {one.verdict for one in changes if one.levels["http_version"] == "3"}
+    assert of_h3 == {verdict}
+    assert {one.verdict for one in changes if one.levels["http_version"] == "2"} <= {
+        "pass",
+        "inconclusive",
+    }
+
+
 def test_trials_that_fail_now_are_a_regression() -> None:
     """A program that crashes is not slower."""
     old = campaign(lambda *_: 1.0)

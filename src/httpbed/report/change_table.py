@@ -112,11 +112,14 @@ def sentence(changes: Sequence[TreatmentChange]) -> str:
 
 
 def causes(changes: Sequence[TreatmentChange]) -> Iterator[str]:
-    """Say how many treatments are worse, and how many complete less often."""
+    """Say how many treatments are worse, and how many complete less often or no more."""
     worse = [one for one in changes if one.verdict == "regression"]
+    never = sum(one.reason == regression.NEVER_COMPLETES for one in worse)
     fewer = sum(one.reason == regression.COMPLETES_LESS for one in worse)
-    if len(worse) > fewer:
-        yield f"{len(worse) - fewer} of {len(changes)} treatments worse than the baseline"
+    if len(worse) > fewer + never:
+        yield f"{len(worse) - fewer - never} of {len(changes)} treatments worse than the baseline"
+    if never:
+        yield f"{never} {'treatment completes' if never == 1 else 'treatments complete'} no more"
     if fewer:
         yield f"{fewer} {'treatment completes' if fewer == 1 else 'treatments complete'} less often"
 

@@ -2,8 +2,8 @@
 
 The two campaigns ran at different times, so their blocks are not pairs: each treatment is compared
 by ranks (Mann and Whitney 1947) of the logarithms. A **regression** is a treatment that is worse
-than the baseline by more than the margin, or that completes less often (Fisher's exact test). Their
-p-values are adjusted together by Benjamini and Hochberg (1995): if nothing is worse, the
+than the baseline by more than the margin, or that completes less often (Fisher's exact test), or no
+more. The p-values are adjusted together by Benjamini and Hochberg (1995): if nothing is worse, the
 probability of any regression is 5 % at most. A treatment **passes** if it is certain to be within
 the margin, also at 5 %; that all treatments pass needs no adjustment.
 
@@ -33,12 +33,17 @@ from httpbed.results import campaign_comparison, log_ratio
 from httpbed.results import sample as samples
 from httpbed.results.campaign_comparison import ComparedTreatment, Levels, levels_of, median
 from httpbed.results.log_ratio import LogRatio
-from httpbed.results.sample import Sample
+from httpbed.results.sample import Sample, Tally
 from httpbed.store.results import Results
 
 GateVerdict = Literal["pass", "regression", "inconclusive", "refused"]
 ERROR_RATE = 0.05
 COMPLETES_LESS = "completes less often"
+NEVER_COMPLETES = "completes no more"
+MIN_TRIALS = 3
+"""A treatment that completed so many times of so many, and now completes never, is a regression
+whatever the number of treatments: a program that fails in half of its trials looks so in 1 of 64
+comparisons, any other one less often."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,12 +183,22 @@ def _change(
         pairs=test.pairs,
     )
     slower, fails_more = is_worse
+    if _never_completes(old.tally, now.tally):
+        return replace(change, verdict="regression", reason=NEVER_COMPLETES)
     if not slower and not fails_more:
         return change
     text = f"worse by more than {margin:.2%}".replace("%", " %").replace(".00", "")
     reasons = [text] if slower else []
     reasons += [COMPLETES_LESS] if fails_more else []
     return replace(change, verdict="regression", reason=" and ".join(reasons))
+
+
+def _never_completes(old: Tally, now: Tally) -> bool:
+    return (
+        not now.completed
+        and not old.not_completed
+        and min(old.completed, now.not_completed) >= MIN_TRIALS
+    )
 
 
 def _identical(old: Sample, now: Sample, pairs: int) -> str:
