@@ -18,9 +18,9 @@ version = release = metadata.version("httpbed")
 extensions = ["myst_parser"]
 
 root_doc = "docs/README"
-include_patterns = ["*.md", "docs/**.md", "experiments/**.md"]
+include_patterns = ["*.md", "docs/**.md", "experiments/**.md", "results/explained/*.md"]
 # Sphinx walks through the folders that are not named here.
-exclude_patterns = [".*", "bench", "build", "crates", "demo", "dist", "fuzz", "results", "setup"]
+exclude_patterns = [".*", "bench", "build", "crates", "demo", "dist", "fuzz", "setup"]
 exclude_patterns += ["src", "target", "tests"]
 
 myst_heading_anchors = 4

@@ -329,7 +329,7 @@ def test_a_gate_with_claims_compares_completion(
     code, out, _ = httpbed("gate", campaign, broken)
     assert code == 1
     assert "regression: completes no more" in " ".join(out.split())
-    assert out.endswith("gate: regression: 6 treatments complete less often\n")
+    assert out.endswith("gate: regression: 6 treatments complete no more\n")
     code, out, _ = httpbed("gate", campaign, broken, "--json")
     assert (code, json.loads(out)["verdict"]) == (1, "regression")
 
