@@ -153,7 +153,9 @@ fn a_transfer_gets_the_rate_and_no_more() {
     let connection = &result["connections"][0];
     assert_eq!((&connection["protocol"], &events[0]["protocol"]), (&json!("tcp"), &json!("tcp")));
     let again = connection["server_retransmitted_bytes"].as_u64().expect("TCP");
-    assert_eq!(connection["server_payload_bytes"].as_u64(), Some(BYTES + again));
+    let payload = connection["server_payload_bytes"].as_u64().expect("TCP");
+    // A segment that another one overtook on the way to the link counts as repeated, too.
+    assert!((BYTES..=BYTES + again).contains(&payload), "{connection}");
     assert!(connection["client_close_ns"].is_u64(), "{connection}");
 }
 
