@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import shlex
 import subprocess
@@ -23,7 +24,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.gate import ci_formats, gate_report
+from httpbed.addons.gate.bisection import checkout
+from httpbed.addons.gate.git_repository import GitError
 from httpbed.addons.gate.program_build import BUILD_TIMEOUT_S, build
+from httpbed.base import units
+from httpbed.base.errors import HttpbedError, RejectedValueError
+from httpbed.experiment.roles import BUILD, BUILDS
+from httpbed.results.regression import TreatmentChange
+from httpbed.store import query
 
 STANDARD = "standard"
 TIMEOUT_S = 30
@@ -54,18 +63,20 @@ def measure(inputs: Mapping[str, str]) -> int:
     work = Path(tempfile.mkdtemp(prefix="httpbed-", dir=inputs.get("RUNNER_TEMP")))
     reproduce: list[str] = []
     try:
-        with worktree(inputs["BASE"], work / "base") as base:
+        margin = units.parse_share(inputs.get("THRESHOLD") or "3 %")
+        with base_checkout(inputs["BASE"], work / "base") as base:
             builds = {"base": built("base", base, inputs), "head": built("head", Path(), inputs)}
             campaigns, reproduce = measured(builds, work, inputs)
-            gate = ["httpbed", "gate", *campaigns, "--margin", inputs.get("THRESHOLD") or "3 %"]
-            code = subprocess.run([*gate, "--format", "github"], check=False).returncode
-            judged = json.loads(printed([*gate, "--json"], accepted=(0, 1)))
-            verdict = judged["verdict"]
-            text = printed([*gate, "--format", "markdown"], accepted=(0, 1))
+            read = [query.read(Path(one)) for one in campaigns]
+            gate = gate_report.decide(read, metric=None, margin=margin, treatments=True)
+            print(ci_formats.in_github(gate, strict=False), end="")
+            text = gate_report.in_markdown(gate, strict=False)
+            ci_formats.append_to_summary(text)
+            code, verdict = int(gate_report.fails(gate, strict=False)), str(gate.verdict)
             if len(campaigns) == 1:
-                text += explanation(campaigns[0], judged["comparison"])
-    except NotMeasuredError as reason:
-        print(f"::error title=httpbed::{escaped(str(reason))}")
+                text += explanation(campaigns[0], gate.changes)
+    except (NotMeasuredError, HttpbedError, RejectedValueError) as reason:
+        print(f"::error title=httpbed::{ci_formats.escaped(str(reason))}")
         code, verdict, text = 1, "not measured", fenced(str(reason))
     file = work / "comment.md"
     file.write_text(body(verdict, text, reproduce, inputs), encoding="utf-8")
@@ -75,19 +86,17 @@ def measure(inputs: Mapping[str, str]) -> int:
 
 
 @contextmanager
-def worktree(revision: str, folder: Path) -> Iterator[Path]:
-    """Check out a revision beside the user's checkout."""
+def base_checkout(revision: str, folder: Path) -> Iterator[Path]:
+    """Check out the base beside the user's checkout."""
     if not revision:
         raise NotMeasuredError("no base: outside of pull requests, name one with the input base")
-    words = ["git", "worktree", "add", "--quiet", "--detach", str(folder), revision]
-    if subprocess.run(words, check=False).returncode:
-        remedy = "use fetch-depth: 0; if the base branch was rewritten, rebase the pull request"
-        raise NotMeasuredError(f"{revision} is not in the checkout: {remedy}")
-    try:
-        yield folder
-    finally:
-        words = ["git", "worktree", "remove", "--force", str(folder)]
-        subprocess.run(words, check=False)
+    with checkout(Path(), folder) as tree:
+        try:
+            tree.change_to(revision)
+        except GitError:
+            remedy = "use fetch-depth: 0; if the base branch was rewritten, rebase the pull request"
+            raise NotMeasuredError(f"{revision} is not in the checkout: {remedy}") from None
+        yield tree.folder
 
 
 def built(name: str, folder: Path, inputs: Mapping[str, str]) -> Path:
@@ -122,25 +131,21 @@ def measured(
     return [str(work / f"run-{revision}") for revision in builds], lines
 
 
-def explanation(campaign: str, change: Mapping[str, Any] | None) -> str:
+def explanation(campaign: str, changes: Sequence[TreatmentChange]) -> str:
     """Return why the treatment that changed most is slower now, as Markdown; empty if none is."""
-    slower = [
-        one
-        for one in (change or {"treatments": []})["treatments"]
-        if one["verdict"] == "regression" and one["ratio"] is not None
-    ]
+    slower = [one for one in changes if one.verdict == "regression" and math.isfinite(one.ratio)]
     if not slower:
         return ""
-    worst = max(slower, key=lambda one: abs(one["ratio"] - 1))
+    worst = max(slower, key=lambda one: abs(one.ratio - 1))
     sides = [
-        ",".join(f"{name}={level}" for name, level in {**worst["levels"], "build": build}.items())
-        for build in ("old", "new")
+        ",".join(f"{name}={level}" for name, level in {**worst.levels, BUILD: build}.items())
+        for build in BUILDS
     ]
     words = ["httpbed", "explain", campaign, "--why", *sides, "--format", "markdown"]
     ended = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
         return ""
-    summary = f"Why {', '.join(worst['levels'].values())} is slower".replace("<", "&lt;")
+    summary = f"Why {', '.join(worst.levels.values())} is slower".replace("<", "&lt;")
     return f"\n<details><summary>{summary}</summary>\n\n{ended.stdout}\n</details>\n\n"
 
 
@@ -192,7 +197,7 @@ def comment(text: str, environment: Mapping[str, str]) -> int:
             request(issue, environment, "POST", text)
     except OSError as error:  # urllib's errors are some
         cause = " (the token may not write)" if getattr(error, "code", 0) in {401, 403, 404} else ""
-        print(f"::notice title=httpbed::no comment: {escaped(str(error))}{cause}")
+        print(f"::notice title=httpbed::no comment: {ci_formats.escaped(str(error))}{cause}")
     return 0
 
 
@@ -223,11 +228,6 @@ def request(
 def fenced(text: str) -> str:
     """Return a text as a block of Markdown, out of which no line of it leads."""
     return "```text\n{}\n```\n".format(text.replace("`", "'"))
-
-
-def escaped(text: str) -> str:
-    """Escape the message of a workflow command, which ends at a line break."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from git_repositories import git
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "action/pull_request.py"
 _SPEC = importlib.util.spec_from_file_location("pull_request", SCRIPT)
@@ -133,14 +135,6 @@ def test_each_input_is_declared_and_read() -> None:
     script = SCRIPT.read_text()
     names = re.findall(r"^        ([A-Z]+): \$\{\{ inputs", text, re.MULTILINE)
     assert {name for name in names if name != "INSTALL"} <= set(re.findall(r'"([A-Z]+)"', script))
-
-
-def git(folder: Path, *words: str) -> str:
-    identity = ["-c", "user.name=n", "-c", "user.email=n@example.test"]
-    ended = subprocess.run(
-        ["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True
-    )
-    return ended.stdout.strip()
 
 
 @pytest.mark.parametrize(

@@ -12,50 +12,19 @@ from typing import Any
 
 from hars import MAIN, Said, har
 from real_runs import httpbed
+from replays import DEFAULTS, EXPERIMENT
 
 KB = 1000
 BROWSERS_S = 300.0
 """For a campaign of browsers in guests, beside other programs."""
-EXPERIMENT = """
-schema = 1
-name = "planted"
-question = "Does the path name what was planted?"
-replicates = 1
-seed = 3
-time_limit = "60 s"
-clock = "{clock}"
-
-[factors]
-http_version = {versions}
-
-[topology]
-hosts = ["client", "server"]
-
-[[topology.links]]
-between = ["client", "server"]
-rate = "4 Mbit/s"
-delay = "20 ms"
-queue = {{ limit = "1000 packets" }}
-
-[roles.client]
-implementation = "chromium-headless-shell"
-http_version = {{ factor = "http_version" }}
-
-[roles.server]
-implementation = "nginx"
-
-[workload]
-kind = "page"
-page = {{ har = "site.har" }}
-{more}
-"""
+LINK = {"rate": "4 Mbit/s", "delay": "20 ms", "time_limit": "60 s"}
 
 
 def explained(folder: Path, page: PlantedPage, clock: str) -> list[dict[str, Any]]:
     """Load a page, and return what explain says of each load."""
     (folder / "site.har").write_text(har(page.entries))
-    words = {"clock": clock, "versions": page.versions, "more": page.more}
-    (folder / "e.toml").write_text(EXPERIMENT.format(**words))
+    words = LINK | {"clock": clock, "versions": page.versions, "more": page.more}
+    (folder / "e.toml").write_text(EXPERIMENT.format(**DEFAULTS | words))
     done = httpbed("run", folder / "e.toml", "-o", folder / "c", within_s=BROWSERS_S)
     assert done.returncode == 0, done.stderr
     told = httpbed("explain", folder / "c", "--json")

@@ -28,8 +28,8 @@ hosts = ["client", "server"]
 
 [[topology.links]]
 between = ["client", "server"]
-rate = "20 Mbit/s"
-delay = "10 ms"
+rate = "{rate}"
+delay = "{delay}"
 queue = {{ limit = "1000 packets" }}
 
 [roles.client]
@@ -42,6 +42,7 @@ implementation = "{server}"
 [workload]
 kind = "page"
 page = {{ har = "site.har" }}
+{more}
 """
 
 
@@ -50,6 +51,9 @@ DEFAULTS = {
     "server": "nginx",
     "time_limit": "30 s",
     "clock": "real",
+    "rate": "20 Mbit/s",
+    "delay": "10 ms",
+    "more": "",
 }
 
 

@@ -78,6 +78,11 @@ class Metric(Value):
         return self
 
     @property
+    def lower_is_better(self) -> bool:
+        """Whether a lower value is an improvement."""
+        return self.better == "lower"
+
+    @property
     def side(self) -> Side:
         """On which side of its bound a censored value lies; empty where there is no bound."""
         if self.censoring in {"longer", "observed or longer"}:

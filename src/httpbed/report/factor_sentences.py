@@ -98,7 +98,7 @@ def _expected(
     places = READINGS if set(levels) <= set(READINGS) else known.places if known else {}
     if not places or 0 in slows:
         return {}
-    towards_more = slows.pop() * (1 if METRICS[metric].better == "lower" else -1)
+    towards_more = slows.pop() * (1 if METRICS[metric].lower_is_better else -1)
     return {
         name: "more" if towards_more * (places[name] - places[effect.reference]) > 0 else "less"
         for name in levels[1:]

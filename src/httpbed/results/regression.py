@@ -131,7 +131,7 @@ def _tests(old: Sample, now: Sample, margin: float, same: Sequence[int]) -> _Tes
     if ratio is None:
         return _Tests(None, worse=1.0, fails_more=fails_more, fine=1.0, pairs=pairs)
     edge = math.log1p(margin)
-    if METRICS[old.metric].better == "lower":
+    if METRICS[old.metric].lower_is_better:
         return _Tests(ratio, ratio.p_above(edge), fails_more, ratio.p_below(edge), pairs)
     return _Tests(ratio, ratio.p_below(-edge), fails_more, ratio.p_above(-edge), pairs)
 

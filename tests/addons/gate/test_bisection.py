@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from git_repositories import git
 from httpbed.addons.gate import bisection, program_build
 from httpbed.addons.gate.bisection import BisectionError, Guilty
 from httpbed.addons.gate.build_measurement import Measured
 from httpbed.base.errors import ConfigError
 
 COMMITS = 64
-
-
-def git(folder: Path, *words: str) -> str:
-    identity = ["-c", "user.name=n", "-c", "user.email=n@example.test"]
-    ended = subprocess.run(
-        ["git", *identity, *words],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return ended.stdout.strip()
 
 
 def is_running(pid: str) -> bool:

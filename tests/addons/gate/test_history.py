@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from scipy import stats
 import command_line
 import stored_campaigns
 from command_line import Command
+from git_repositories import git
 from httpbed.addons.gate import change_points, history, history_page, trend
 from httpbed.addons.gate.history import Branch, Entry, Folder
 from httpbed.base.errors import ConfigError
@@ -23,14 +23,6 @@ from httpbed.base.errors import ConfigError
 def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
     """Return a function that runs httpbed and returns its exit code, stdout and stderr."""
     return command_line.command(monkeypatch, capfdbinary)
-
-
-def git(folder: Path, *words: str) -> str:
-    identity = ["-c", "user.name=n", "-c", "user.email=n@example.test"]
-    ended = subprocess.run(
-        ["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True
-    )
-    return ended.stdout.strip()
 
 
 @pytest.fixture

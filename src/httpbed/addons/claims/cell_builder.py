@@ -263,7 +263,7 @@ class CellBuilder:
             by=last.by,
             of=self._contrast(before, of),
             to=self._contrast(before, to),
-            lower_is_better=metric is None or METRICS[metric].better == "lower",
+            lower_is_better=metric is None or METRICS[metric].lower_is_better,
         )
 
     def _value(self, levels: Levels, path: KeyPath, metric: str | None = None) -> MetricValue:

@@ -254,7 +254,7 @@ def cell_range(stated: StatedClaim) -> Region:
         elif contrast.by == "ratio":
             possible = POSITIVE
         else:
-            lower = stated.metric is None or METRICS[stated.metric].better == "lower"
+            lower = stated.metric is None or METRICS[stated.metric].lower_is_better
             possible = Region(high=1.0) if lower else Region(low=-1.0)
     return possible
 

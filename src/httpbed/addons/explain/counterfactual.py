@@ -103,14 +103,14 @@ class _Ladder:
                 try:
                     record = asyncio.run(executor.judged(this, self.setup, artifacts, self.setup))
                 except BedError as error:
-                    return self._not_divided(place, f"the bed: {error}")
+                    return place.unexplained(f"the bed: {error}")
                 if record.attempt.outcome.kind != "invalid":
                     return self._divided(place, trial, artifacts, record)
             reason = record.attempt.outcome.reason
             if not executor.may_end_otherwise(record.attempt):
                 break
             time.sleep(executor.PAUSE_S * 2 ** (number - 1))
-        return self._not_divided(place, f"no attempt was valid: {reason}")
+        return place.unexplained(f"no attempt was valid: {reason}")
 
     def _divided(
         self, place: Place, trial: Trial, artifacts: Path, record: Record
@@ -125,10 +125,6 @@ class _Ladder:
             request_s=times[0] if times else None,
             outcome=record.attempt.outcome.kind,
         )
-
-    @staticmethod
-    def _not_divided(place: Place, reason: str) -> Unexplained:
-        return Unexplained(place.block, place.trial, place.levels, reason)
 
 
 def causes_worth_lifting(

@@ -201,9 +201,31 @@ class Place:
     levels: Mapping[str, str]
     attempt: int = 1
 
-    def unexplained(self, error: NoTransferError) -> Unexplained:
+    def explained(
+        self,
+        outcome: str,
+        transfer: Transfer,
+        version: HttpVersion,
+        known: Iterator[NamedWindow],
+        account: KernelAccount | None = None,
+    ) -> Explained:
+        """Divide the attempt's transfer, and name the known window that held it, if one did."""
+        division = divide(transfer)
+        return Explained(
+            self.block,
+            self.trial,
+            self.attempt,
+            self.levels,
+            outcome,
+            transfer,
+            division,
+            held(transfer, division, version, known),
+            account,
+        )
+
+    def unexplained(self, reason: NoTransferError | str) -> Unexplained:
         """Return why it cannot be divided."""
-        return Unexplained(self.block, self.trial, self.levels, str(error))
+        return Unexplained(self.block, self.trial, self.levels, str(reason))
 
 
 def typical(
@@ -258,23 +280,9 @@ def of_attempt(  # noqa: PLR0913 - the last two are keywords
         transfer = evidence.read(artifacts, described, clock, request_s, is_over=is_over)
     except NoTransferError as error:
         return place.unexplained(error)
-    division = divide(transfer)
-    return Explained(
-        place.block,
-        place.trial,
-        place.attempt,
-        place.levels,
-        outcome,
-        transfer,
-        division,
-        held(
-            transfer,
-            division,
-            described.hops()[0].http_version,
-            windows.candidates(described, catalog),
-        ),
-        _account(artifacts, described) if transfer.protocol == "tcp" else None,
-    )
+    version, known = described.hops()[0].http_version, windows.candidates(described, catalog)
+    account = _account(artifacts, described) if transfer.protocol == "tcp" else None
+    return place.explained(outcome, transfer, version, known, account)
 
 
 def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:

@@ -106,7 +106,7 @@ FORMATS: Mapping[str, Callable[[Sequence[Benchmark]], Any]] = {
 
 def _write(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
     (results,) = campaigns
-    benchmarks, left_out = _benchmarks(results)
+    benchmarks, left_out = benchmarks_of(results)
     text = json.dumps(FORMATS[choice.kind](benchmarks), indent=1, allow_nan=False)
     if choice.output:
         disk.write_output(choice.output, f"{text}\n".encode())
@@ -116,7 +116,7 @@ def _write(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
         yield visible(f"left out: {name}, whose median is not known")
 
 
-def _benchmarks(results: Results) -> tuple[list[Benchmark], list[str]]:
+def benchmarks_of(results: Results) -> tuple[list[Benchmark], list[str]]:
     """Return the treatments with a median, and the names of those without."""
     from httpbed.report.phrasing import treatment
     from httpbed.results.findings import find

@@ -118,17 +118,12 @@ class Limit:
     metric: str
     value: float
 
-    @property
-    def lower_is_better(self) -> bool:
-        """Whether a higher value is a worse one."""
-        return METRICS[self.metric].better == "lower"
-
     def step(self, values: Values) -> Step:
         """Judge a build."""
         value = values.get(self.treatment)
         if value is None:
             return "skip"
-        return "bad" if (value > self.value) == self.lower_is_better else "good"
+        return "bad" if (value > self.value) == METRICS[self.metric].lower_is_better else "good"
 
 
 def limit(good: Measured, bad: Measured, metric: str) -> Limit:
@@ -140,7 +135,7 @@ def limit(good: Measured, bad: Measured, metric: str) -> Limit:
     for name, one in (("good", good), ("bad", bad)):
         if not one.values:
             raise BisectionError(f"the {name} revision cannot be measured: {one.reason}")
-    sign = 1 if METRICS[metric].better == "lower" else -1
+    sign = 1 if METRICS[metric].lower_is_better else -1
     changes = {
         name: sign * _log_ratio(bad.values[name], good.values[name])
         for name in good.values.keys() & bad.values.keys()

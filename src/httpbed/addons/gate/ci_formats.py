@@ -91,13 +91,13 @@ def in_github(gate: Gate, *, strict: bool) -> str:
     for one in cases(gate, strict=strict):
         level: Level = "error" if one.fails else "warning" if one.is_open else "notice"
         if level != "notice" or one.name == "gate":
-            title = _escaped(f"httpbed: {one.name}", ":,")
-            lines.append(f"::{level} title={title}::{_escaped(one.message)}")
+            title = escaped(f"httpbed: {one.name}", ":,")
+            lines.append(f"::{level} title={title}::{escaped(one.message)}")
     return "\n".join(lines) + "\n"
 
 
-def _escaped(text: str, further: str = "") -> str:
-    """Escape a message, or with further characters a property, as workflow commands ask for."""
+def escaped(text: str, further: str = "") -> str:
+    """Escape a message, or with further characters a property, as workflow commands need it."""
     for character in f"%\r\n{further}":
         text = text.replace(character, f"%{ord(character):02X}")
     return visible(text)

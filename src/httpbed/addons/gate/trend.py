@@ -8,11 +8,12 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from httpbed.addons.gate.benchmark_formats import benchmarks_of
 from httpbed.addons.gate.change_points import ChangePoint, change_points
 from httpbed.addons.gate.history import Entry, rounded
 from httpbed.experiment.metric import METRICS
-from httpbed.report.phrasing import few, number_format, treatment
-from httpbed.results.findings import find
+from httpbed.report.phrasing import few, number_format
+from httpbed.results.findings import default_metric
 from httpbed.store.results import Results
 
 MIN_CHANGE = 0.001
@@ -51,7 +52,7 @@ class Trend:
 
     def is_worse(self, change: ChangePoint) -> bool:
         """Whether a change is for the worse."""
-        return (change.ratio > 1) == (METRICS[self.metric].better == "lower")
+        return (change.ratio > 1) == METRICS[self.metric].lower_is_better
 
     def words(self, change: ChangePoint) -> str:
         """Say what changed, and by how much."""
@@ -108,22 +109,18 @@ def by_commit(found: Iterable[Trend]) -> list[CommitChange]:
 
 def entry(results: Results, commit: str, date: str, subject: str) -> Entry:
     """Return what a history keeps of a campaign; treatments without a median are left out."""
-    findings = find(results)
-    values = dict[str, list[float]]()
-    for _, row in findings.rows():
-        if row.estimate is None or row.estimate.median.beyond:
-            continue
-        interval = row.estimate.interval
-        ends = [interval.low.value, interval.high.value] if interval else []
-        name = treatment(row.levels, tuple(row.levels))
-        values[name] = [rounded(one) for one in (row.estimate.median.value, *ends)]
+    benchmarks, _ = benchmarks_of(results)
+    values = {
+        one.name: [rounded(value) for value in (one.estimate.median.value, *(one.interval or ()))]
+        for one in benchmarks
+    }
     return Entry(
         commit=commit,
         date=date,
         subject=subject,
         scenario=results.experiment.name,
-        clock=findings.clock,
-        metric=findings.metric,
+        clock=results.manifest.get("clock", "real"),
+        metric=default_metric(results),
         values=values,
     )
 

@@ -10,8 +10,7 @@ from typing import Literal
 
 from httpbed.addons.explain import capture, windows
 from httpbed.addons.explain.capture_file import CaptureError, Ending
-from httpbed.addons.explain.division import divide
-from httpbed.addons.explain.explanation import Explained, Place, Unexplained, held
+from httpbed.addons.explain.explanation import Explained, Place, Unexplained
 from httpbed.addons.explain.foreign import connections, one_sided
 from httpbed.addons.explain.foreign import seen as places
 from httpbed.addons.explain.foreign.one_sided import Side
@@ -161,20 +160,10 @@ def _capture_notes(ending: Ending) -> list[str]:
 
 def of_transfer(place: Place, transfer: Transfer, catalog: Catalog) -> Explained:
     """Explain a transfer of a file."""
-    division = divide(transfer)
     versions: list[HttpVersion] = ["3"] if transfer.protocol == "quic" else ["2", "1.1"]
-    known = [*windows.fingerprints(catalog, versions)]
     outcome = "completed" if transfer.is_over else "cut off"
-    return Explained(
-        place.block,
-        place.trial,
-        place.attempt,
-        place.levels,
-        outcome,
-        transfer,
-        division,
-        held(transfer, division, versions[0], iter(known)),
-    )
+    known = windows.fingerprints(catalog, versions)
+    return place.explained(outcome, transfer, versions[0], known)
 
 
 def size_text(number: int) -> str:
