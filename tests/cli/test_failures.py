@@ -302,9 +302,7 @@ def test_all_mistakes_of_a_har_file_are_reported_at_once(
         Said("https://a.test/slow", 3, wait=5e6),
     ]
     (tmp_path / "site.har").write_text(har(entries))
-    (tmp_path / "own.toml").write_text(replays.EXPERIMENT.format(
-        versions='["2"]', server="nginx", time_limit="5 s", clock="real"
-    ))  # fmt: skip
+    (tmp_path / "own.toml").write_text(replays.experiment(versions='["2"]', time_limit="5 s"))
     code, said = complaint("validate", tmp_path / "own.toml")
     assert code == 2
     told = [line for line in said if "workload.page.har" in line]

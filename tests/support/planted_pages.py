@@ -12,7 +12,7 @@ from typing import Any
 
 from hars import MAIN, Said, har
 from real_runs import httpbed
-from replays import DEFAULTS, EXPERIMENT
+from replays import experiment
 
 KB = 1000
 BROWSERS_S = 300.0
@@ -24,7 +24,7 @@ def explained(folder: Path, page: PlantedPage, clock: str) -> list[dict[str, Any
     """Load a page, and return what explain says of each load."""
     (folder / "site.har").write_text(har(page.entries))
     words = LINK | {"clock": clock, "versions": page.versions, "more": page.more}
-    (folder / "e.toml").write_text(EXPERIMENT.format(**DEFAULTS | words))
+    (folder / "e.toml").write_text(experiment(**words))
     done = httpbed("run", folder / "e.toml", "-o", folder / "c", within_s=BROWSERS_S)
     assert done.returncode == 0, done.stderr
     told = httpbed("explain", folder / "c", "--json")

@@ -57,11 +57,15 @@ DEFAULTS = {
 }
 
 
+def experiment(**settings: str) -> str:
+    """Return the file of an experiment that loads the site ``site.har`` beside it."""
+    return EXPERIMENT.format(**DEFAULTS | settings)
+
+
 def stage(folder: Path, entries: Iterable[Said | dict[str, Any]], **settings: str) -> Stage:
     """Make a replayed site of some entries, and prepare its experiment."""
     (folder / "site.har").write_text(har(entries))
     catalog = catalogs.load()
-    text = EXPERIMENT.format(**DEFAULTS | settings)
-    loaded = preparation.load(text, catalog, folder)
+    loaded = preparation.load(experiment(**settings), catalog, folder)
     setup = campaign_setup.make_setup(loaded, catalog, say=lambda _: None)
     return Stage(loaded, setup)

@@ -59,6 +59,8 @@ RUN = 16
 """Packets among which a gap is usual."""
 FASTER = 1.3
 """Ratio from which on the rate over fewer packets is taken instead."""
+AGREE = 0.01
+"""Rates that differ by less are one; a link's own rate is the one on which most packets agree."""
 QUEUE_QUANTILE, QUEUED_PACKETS = 0.9, 4
 """A link was full if a tenth of the packets waited behind more than so many others."""
 RATE_QUANTILE = 0.95
@@ -248,17 +250,22 @@ class _Place:
     def _highest_rate(self) -> int | None:
         """The highest rate over some packets; None for too few.
 
-        Few packets follow each other where windows are small, and many are more exact.
+        Few packets follow each other where windows are small, and many are more exact: fewer are
+        taken where they are much faster, or where more of them agree on a rate that is higher.
         """
         times, total = self._progress
-        best = 0.0
+        best, most = 0.0, 0.0
         for run in RUNS:
             if len(times) <= run:
                 continue
             spans, sizes = times[run:] - times[:-run], total[run:] - total[:-run]
             rates = sizes[spans > 0] * 8 * NS / spans[spans > 0]
-            found = float(np.quantile(rates, RATE_QUANTILE)) if len(rates) else 0.0
-            best = found if found > FASTER * best else best
+            if not len(rates):
+                continue
+            found = float(np.quantile(rates, RATE_QUANTILE))
+            agree = float(np.mean(np.abs(rates - found) < AGREE * found))
+            if found > FASTER * best or (found > (1 + AGREE) * best and agree > most):
+                best, most = found, agree
         return int(best) or None
 
     @cached_property
