@@ -2,6 +2,7 @@
 
     python experiments/publish.py reproduced/standard/liu2024/*    # then: make docs
     python experiments/publish.py results/*/*/ results/*/*/*/    # judge and report again
+    python experiments/publish.py --join paper/liu2024/pages    # further blocks of it
 
 For each campaign, ``results/<study>/<experiment>/`` gets the archive of its tables, the verdicts on
 the claims that the experiment file makes today, the report, and the declared figures. Campaigns in
@@ -38,14 +39,16 @@ def main(words: Sequence[str] | None = None) -> int:
     """Publish each campaign; the names of its two last folders are study and experiment."""
     options = argparse.ArgumentParser(prog="publish.py", description=__doc__)
     options.add_argument("campaigns", nargs="+", type=Path)
-    for campaign in options.parse_args(words).campaigns:
+    options.add_argument("--join", action="store_true", help="keep the blocks that are published")
+    chosen = options.parse_args(words)
+    for campaign in chosen.campaigns:
         if (campaign / MANIFEST).exists():  # results/virtual is no study
-            publish(campaign.resolve())
+            publish(campaign.resolve(), joins=chosen.join)
     return 0
 
 
-def publish(campaign: Path) -> None:
-    """Replace the published results of one experiment."""
+def publish(campaign: Path, *, joins: bool = False) -> None:
+    """Replace the published results of one experiment, or add blocks to them."""
     study, name = campaign.parts[-2:]
     experiment = STUDIES / study / f"{name}.toml"
     place = place_of(campaign, experiment)
@@ -54,14 +57,15 @@ def publish(campaign: Path) -> None:
         if campaign == place:
             shutil.copytree(campaign, made, ignore=shutil.ignore_patterns("figures"))
         else:
-            _httpbed("export", "--archive", campaign, "-o", made)
+            published = [place] if joins and place.exists() else []
+            _httpbed("export", "--archive", *published, campaign, "-o", made)
         claims = judged(made, experiment, place.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]
         _httpbed("report", made, "--json", "--experiment", experiment, *beside)
         report = made / "report.html"  # its commands name the folder, which readers have elsewhere
-        published = str(place.relative_to(PUBLISHED.parent))
-        report.write_text(report.read_text().replace(str(made), published))
+        address = str(place.relative_to(PUBLISHED.parent))
+        report.write_text(report.read_text().replace(str(made), address))
         for path in (made / "lock", *_undeclared(made)):
             path.unlink(missing_ok=True)
         shutil.rmtree(place, ignore_errors=True)

@@ -88,6 +88,7 @@ def manifest(
         "scale": loaded.options.scale,
         "for_claims": loaded.options.for_claims,
         "replicates": loaded.options.replicates,
+        **({"blocks": [*loaded.options.blocks]} if loaded.options.blocks else {}),
         "until": loaded.stopping.until if loaded.stopping else None,
         **settings.sources,
     }

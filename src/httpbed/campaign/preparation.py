@@ -8,7 +8,7 @@ Nothing is built here; ``campaign_setup`` builds what the trials need.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -97,10 +97,18 @@ class LoadedExperiment:
 
     def scenarios(self) -> list[Scenario]:
         """Return each treatment's scenario, read once; every block has the same."""
-        first = dict[TreatmentKey, Trial]()
-        for trial in self.trials:
-            first.setdefault(treatment_key(trial.levels), trial)
-        return [trial.scenario() for trial in first.values()]
+        return [trial.scenario() for trial in self.first_trials()]
+
+    def first_trials(self) -> list[Trial]:
+        """Return each treatment's first trial, in the order in which they run."""
+        return _first_trials(self.trials)
+
+
+def _first_trials(trials: Iterable[Trial]) -> list[Trial]:
+    first = dict[TreatmentKey, Trial]()
+    for trial in trials:
+        first.setdefault(treatment_key(trial.levels), trial)
+    return [*first.values()]
 
 
 def load(
@@ -137,7 +145,10 @@ def load(
     def completed(document: dict[str, Any]) -> dict[str, Any]:
         return reduce(lambda table, one: one.completed(table), named, files.completed(document))
 
+    stopping = _stopping(experiment, options)
     trials = design(experiment, parsed.document, completed, needed.blocks if needed else None)
+    if options.blocks:
+        trials = _of_blocks(trials, *options.blocks, stopping)
     if experiment.clock != "real" and (without := [*_without_time(parsed.document, trials)]):
         raise ConfigError(without)
     return LoadedExperiment(
@@ -149,15 +160,14 @@ def load(
         files.found(),
         folder,
         for_claims=needed,
-        stopping=_stopping(experiment, options),
+        stopping=stopping,
     )
 
 
 def _without_time(document: Mapping[str, Any], trials: list[Trial]) -> Iterator[Mistake]:
     """Find what slows computing down, which takes no time in virtual time."""
-    for trial in trials:
-        field = trial.scenario().workload.needs_real_time if trial.block == 1 else ""
-        if field:
+    for trial in _first_trials(trials):
+        if field := trial.scenario().workload.needs_real_time:
             reason = "has no effect in virtual time, where computing takes none"
             remedy = 'use clock = "real", or leave it out'
             yield parser.mistake_at(document, ("workload", field), trial.levels, reason, remedy)
@@ -186,6 +196,21 @@ def _stopping(experiment: Experiment, options: DesignOptions) -> Replicates | No
         reason = "cannot go with --for-claims: claims need numbers of blocks that are fixed"
         raise ConfigError([Mistake("--until", reason, "give one of the two")])
     return replicates_until(options.until, experiment.blocks)
+
+
+def _of_blocks(
+    trials: list[Trial], first: int, last: int, stopping: Replicates | None
+) -> list[Trial]:
+    """Return the trials of some blocks."""
+    most = max((trial.block for trial in trials), default=0)
+    if last > most:
+        reason = f"the design has {most} block{'s' * (most != 1)}"
+        raise ConfigError([Mistake("--blocks", reason, "give more --replicates, or fewer blocks")])
+    if stopping:
+        reason = f"the rule {stopping.until!r} needs the results of all blocks"
+        remedy = "give --replicates a number and leave the rule out"
+        raise ConfigError([Mistake("--blocks", reason, remedy)])
+    return [trial for trial in trials if first <= trial.block <= last]
 
 
 def _with_replicates(experiment: Experiment, replicates: int | None) -> Experiment:

@@ -66,6 +66,8 @@ class DesignOptions:
     """Whether only the trials run that the experiment's claims need."""
     replicates: int | None = None
     """The number of blocks in place of the file's own, at every scale."""
+    blocks: tuple[int, int] | None = None
+    """The first and the last block of a part of the campaign; None for all."""
     until: str | None = None
     """A width of interval (:func:`~httpbed.experiment.experiment.parse_width`) at which a treatment
     stops before its last block."""

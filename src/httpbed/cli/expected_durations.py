@@ -36,7 +36,7 @@ class ExpectedTreatment:
 
 
 def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatment]:
-    """Return what each treatment takes, in the order of the first block."""
+    """Return what each treatment takes, in the order in which they first run."""
 
     def control(name: str, transport: Transport, wanted: str | None) -> str:
         return catalog[name].congestion_control.resolved(transport, wanted)
@@ -53,7 +53,7 @@ def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatme
         return ExpectedTreatment(first, count, min(whole_s, limit_s), share, in_browser)
 
     blocks = Counter(treatment_key(one.levels) for one in loaded.trials)
-    return [treatment(one) for one in loaded.trials if one.block == 1]
+    return [treatment(one) for one in loaded.first_trials()]
 
 
 def real(found: Iterable[ExpectedTreatment]) -> str:

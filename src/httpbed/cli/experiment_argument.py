@@ -20,7 +20,7 @@ from httpbed.campaign import preparation, settings
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CheckedPath, OneOf, WholeNumber, suggestion
+from httpbed.cli.options import CheckedPath, NumberRange, OneOf, WholeNumber, suggestion
 from httpbed.experiment import experiment, kept, response_path
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
@@ -135,12 +135,21 @@ for_claims_option = click.option(
     " with the fewest blocks that can settle it. With --scale: of claims and arms whose treatments"
     " the scale runs.",
 )
+MAX_BLOCKS = 10_000
 replicates_option = click.option(
     "--replicates",
-    type=WholeNumber(1, 10_000),
+    type=WholeNumber(1, MAX_BLOCKS),
     metavar="N",
     help="The number of blocks; default: the experiment's, or its scale's. With --for-claims: the"
     " most blocks.",
+)
+
+blocks_option = click.option(
+    "--blocks",
+    type=NumberRange(MAX_BLOCKS),
+    metavar="FIRST-LAST",
+    help="Run only these blocks, such as 4-6, each as it is in the whole campaign: parts of it run"
+    " on several days or machines, and httpbed export --archive joins them.",
 )
 
 
@@ -182,7 +191,7 @@ def design_options(*, of_clock: bool = True) -> Callable[[Callable[..., Any]], C
 
     Without ``of_clock`` the verb has an option of its own for the clock.
     """
-    options = [scale_option, for_claims_option, replicates_option, until_option]
+    options = [scale_option, for_claims_option, replicates_option, blocks_option, until_option]
     options += [clock_option] * of_clock
     names = {one.name for one in fields(DesignOptions)} - ({"clock"} if not of_clock else set())
 

@@ -86,6 +86,25 @@ class WholeNumber(click.IntRange):
         return number
 
 
+class NumberRange(click.ParamType[tuple[int, int]]):
+    """A whole number, or two with a hyphen between them, as the first and the last of a range."""
+
+    name = "FIRST-LAST"
+
+    def __init__(self, most: int) -> None:
+        self._number = WholeNumber(1, most)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Return the two numbers; reject anything else."""
+        first, _, last = str(value).partition("-")
+        bounds = tuple(self._number.convert(one, param, ctx) for one in (first, last or first))
+        if bounds[0] > bounds[1]:
+            raise RejectedValueError(f"{bounds[0]} is above {bounds[1]}", "write the smaller first")
+        return bounds[0], bounds[1]
+
+
 FORMATS = ("text", "markdown", "json")
 change_format_option = click.option(
     "--format",

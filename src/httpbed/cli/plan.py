@@ -150,12 +150,11 @@ def _durations(loaded: LoadedExperiment, catalog: Catalog) -> Iterator[str]:
 
 
 def _counts(loaded: LoadedExperiment) -> str:
-    treatments, blocks = len(loaded.scenarios()), loaded.experiment.blocks
-    in_blocks = f"{blocks} block{'s' * (blocks > 1)}"
-    if len(loaded.trials) != treatments * blocks:
-        fewest = min(Counter(treatment_key(one.levels) for one in loaded.trials).values())
-        in_blocks = f"{fewest} to {in_blocks}"
-    counts = f"{len(loaded.trials)} trials: {treatments} treatments in {in_blocks}"
+    blocks = Counter(treatment_key(one.levels) for one in loaded.trials)
+    fewest, most = min(blocks.values()), max(blocks.values())
+    in_blocks = f"{fewest} to {most}" if fewest < most else f"{most}"
+    in_blocks += f" block{'s' * (most > 1)}"
+    counts = f"{len(loaded.trials)} trials: {len(blocks)} treatments in {in_blocks}"
     return f"at most {counts}" if loaded.stopping else counts
 
 

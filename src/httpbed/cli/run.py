@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -54,8 +54,8 @@ def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The campaign's folder; default: the experiment's name, followed by the scale and"
-    " for-claims if given. An existing campaign is resumed or extended.",
+    help="The campaign's folder; default: the experiment's name, followed by the scale,"
+    " for-claims and blocks if given. An existing campaign is resumed or extended.",
 )
 @jobs_option(
     "Trials side by side: a number, or auto for as many as do not disturb each other here; checks"
@@ -97,14 +97,23 @@ def command(
         return experiment_argument.load(file, recipe_folders, replace(design, clock=clock))
 
     loaded, catalog = load(clock_choice.typed(clock))
-    words = [loaded.experiment.name, design.scale, "for-claims" if design.for_claims else None]
-    directory = output or Path("-".join(filter(None, words)))
+    directory = output or Path("-".join(_folder_words(loaded.experiment.name, design)))
     chosen = settings(backend.choose(link_backend), jobs=jobs, keep=keep, added=added)
     if clock == AUTO or (clock is None and _is_left_to_httpbed(loaded)):
         loaded, chosen = clock_choice.by_rule(
             lambda clock: load(clock)[0], catalog, directory, chosen, is_asked=clock == AUTO
         )
     context.exit(carry_out(loaded, catalog, directory, chosen, as_json=as_json))
+
+
+def _folder_words(name: str, design: DesignOptions) -> Iterator[str]:
+    yield name
+    if design.scale:
+        yield design.scale
+    if design.for_claims:
+        yield "for-claims"
+    if design.blocks:
+        yield "blocks-{}-{}".format(*design.blocks)
 
 
 def _is_left_to_httpbed(loaded: LoadedExperiment) -> bool:

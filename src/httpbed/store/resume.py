@@ -41,7 +41,7 @@ def _treatments(text: str) -> dict[str, Any]:
 
 def is_same_part(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
     """Whether two manifests hold the same part of an experiment's design."""
-    names = (*SELECTION, "replicates", "until")
+    names = (*SELECTION, "replicates", "blocks", "until")
     return all((made_by.get(one) or None) == (manifest.get(one) or None) for one in names)
 
 
