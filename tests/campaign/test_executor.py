@@ -19,7 +19,7 @@ import pytest
 import stored_campaigns
 from httpbed.base.errors import HostError
 from httpbed.campaign import executor
-from httpbed.campaign.executor import Pace, RunProgress
+from httpbed.campaign.executor import Pace, RunParts, RunProgress
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId
@@ -119,15 +119,19 @@ def finished(block: int) -> Attempt:
     return Attempt.model_validate({**values, "trial": of_block, "outcome": {"kind": "completed"}})
 
 
+BLOCKS = RunParts.blocks(finished(block).trial for block in (1, 1, 1, 2, 2, 2))
+
+
 def test_the_time_left_is_that_of_the_finished_trials_times_the_others() -> None:
     """Two of six trials in 10 s leave 20 s."""
-    pace = Pace(total=6, per_block={1: 3, 2: 3}, began_s=100.0)
+    pace = Pace(total=6, parts=BLOCKS, began_s=100.0)
     pace.finish(finished(1), 104.0)
     assert pace.finish(finished(1), 110.0) == RunProgress(2, 6, lasted_s=10.0, left_s=20.0)
 
 
 def test_the_last_trial_of_a_block_completes_it() -> None:
     """Trials of other blocks in between do not count."""
-    pace = Pace(total=4, per_block={1: 2, 2: 2}, began_s=0.0)
-    blocks = [pace.finish(finished(block), 1.0).block for block in (1, 2, 2, 1)]
-    assert blocks == [None, None, 2, 1]
+    parts = RunParts.blocks(finished(block).trial for block in (1, 2, 2, 1))
+    pace = Pace(total=4, parts=parts, began_s=0.0)
+    ended = [pace.finish(finished(block), 1.0).part for block in (1, 2, 2, 1)]
+    assert ended == [None, None, "block 2", "block 1"]

@@ -8,7 +8,7 @@ import page_campaigns
 import stored_campaigns
 from httpbed.base.clock import Clock
 from httpbed.campaign import preparation
-from httpbed.campaign.executor import AttemptProgress
+from httpbed.campaign.executor import AttemptProgress, RunParts
 from httpbed.cli.invalid_attempts import InvalidAttempts
 from httpbed.experiment.check import CARRIED_OUT, LATENESS, PRESSURE
 from httpbed.experiment.trial import Attempt, Check, Trial
@@ -44,7 +44,7 @@ def attempt(
 
 def lines(told: Iterable[AttemptProgress]) -> list[str]:
     """Tell a run's progress, in blocks of two trials."""
-    counted = InvalidAttempts({TRIALS[0].block: 2})
+    counted = InvalidAttempts(RunParts.blocks(TRIALS[:2]))
     during = [line for one in told for line in counted.note(one)]
     return [*during, *counted.rest()]
 

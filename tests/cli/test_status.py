@@ -164,7 +164,7 @@ def test_a_terminal_shows_the_status_below_the_bar(
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("LINES", "12")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with Reporter(9, {}) as reporter:
+    with Reporter(9) as reporter:
         assert reporter.is_live
         status = {**watch.once(folder), "left_s": 60.0}
         reporter.show_status(status, terminal.beside_a_run(status, reporter.rows))
@@ -177,7 +177,7 @@ def test_a_terminal_shows_the_status_below_the_bar(
 def test_a_program_that_ends_at_once_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
     """Its last lines are whole; trials that end alike differ in process identifiers only."""
     words = "nginx did not start: " + "unknown directive / " * 20
-    with Reporter(len(TRIALS), {}) as reporter:
+    with Reporter(len(TRIALS)) as reporter:
         for number, trial in enumerate(TRIALS):
             record = stored_campaigns.record(trial, kind="failed")
             outcome = Outcome(kind="failed", reason=f"{words} (process {number})")

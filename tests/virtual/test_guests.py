@@ -179,3 +179,15 @@ def test_a_program_against_itself_is_identical_in_all_blocks(tmp_path: Path) -> 
     )
     assert ended.returncode == 0, ended.stderr
     assert "identical in all 3 blocks." in json.loads(ended.stdout)["answer"][-1]
+
+
+def test_a_comparison_answers_the_first_of_two_networks_during_the_run(tmp_path: Path) -> None:
+    """The answer is one of those of the report, which follows."""
+    words = ["curl:h1,curl:h2", "--loss", "0%,1%", "--size", "10kB", "--replicates", "2"]
+    words += ["--clock", "virtual", "--json", "-o", str(tmp_path / "campaign")]
+    ended = subprocess.run(
+        [*HTTPBED, "compare", *words], check=False, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
+    (early,) = (line for line in ended.stderr.splitlines() if line.startswith("answer: "))
+    assert early.removeprefix("answer: ") in json.loads(ended.stdout)["answer"]

@@ -95,8 +95,31 @@ class RunProgress:
     """Since the run began."""
     left_s: float
     """If the other trials take as long as those that are finished."""
-    block: int | None = None
-    """The block that this trial completed, if it did."""
+    part: str | None = None
+    """The part of the run that this trial completed, if it did."""
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """The parts of a run that end one after the other."""
+
+    name: Callable[[Trial], str]
+    """Returns the name of the part to which a trial belongs."""
+    sizes: Mapping[str, int]
+    """Number of trials of each part; empty: their order is not that of parts."""
+
+    @classmethod
+    def by(cls, name: Callable[[Trial], str], trials: Iterable[Trial]) -> RunParts:
+        """Divide a run of these trials."""
+        return cls(name, Counter(map(name, trials)))
+
+    @classmethod
+    def blocks(cls, trials: Iterable[Trial]) -> RunParts:
+        """Divide a run of these trials into its blocks."""
+        return cls.by(lambda trial: f"block {trial.block}", trials)
+
+
+NO_PARTS = RunParts.blocks(())
 
 
 @dataclass
@@ -104,18 +127,17 @@ class Pace:
     """Counts the finished trials of a run; times are seconds of one clock."""
 
     total: int
-    per_block: Mapping[int, int]
-    """Number of trials of each block; empty: their order is not that of blocks."""
+    parts: RunParts
     began_s: float
-    _done: Counter[int] = field(default_factory=Counter)
+    _done: Counter[str] = field(default_factory=Counter)
 
     def finish(self, attempt: Attempt, now_s: float) -> RunProgress:
         """Count a trial that is not retried."""
-        block = attempt.trial.block
-        self._done[block] += 1
+        part = self.parts.name(attempt.trial)
+        self._done[part] += 1
         done, lasted_s = self._done.total(), now_s - self.began_s
         left_s = lasted_s / done * (self.total - done)
-        completed = block if self._done[block] == self.per_block.get(block) else None
+        completed = part if self._done[part] == self.parts.sizes.get(part) else None
         return RunProgress(done, self.total, lasted_s, left_s, completed)
 
 

@@ -7,7 +7,6 @@ Nothing is built here; ``campaign_setup`` builds what the trials need.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
@@ -56,10 +55,6 @@ class LoadedExperiment:
     """What the claims need; None for a design that does not depend on them."""
     stopping: Replicates | None = None
     """When a treatment gets no further block; None: after the last one."""
-
-    def trials_per_block(self) -> Counter[int]:
-        """Return how many trials each block has."""
-        return Counter(trial.block for trial in self.trials)
 
     def implementations(self) -> list[str]:
         """Return the names of all its implementations, sorted."""

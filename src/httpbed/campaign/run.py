@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -139,9 +138,10 @@ class OpenRun:
     jobs: Parallelism
     say: Say
 
-    def pending_per_block(self) -> Counter[int]:
-        """Return how many trials of each block are pending."""
-        return Counter(trial.block for trial, _ in self.pending)
+    @property
+    def pending_trials(self) -> Iterator[Trial]:
+        """The trials that it lacks."""
+        return (trial for trial, _ in self.pending)
 
     def finish(self, *, tell: Tell, retries: int = MAX_RETRIES) -> None:
         """Run the pending trials, as many at a time as :attr:`jobs` says.

@@ -54,4 +54,5 @@ def command(
         return preparation.load(text, catalog, options=DesignOptions(clock=clock))
 
     loaded, chosen = clock_choice.loaded_by(clock, load, catalog, output, chosen)
-    context.exit(run.carry_out(loaded, catalog, output, chosen, as_json=as_json))
+    code = run.carry_out(loaded, catalog, output, chosen, as_json=as_json, answers_early=True)
+    context.exit(code)

@@ -1,12 +1,12 @@
-"""The invalid attempts of a run, one line for each block that has any."""
+"""The invalid attempts of a run, one line for each of its parts that has any."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from httpbed.campaign.executor import AttemptProgress
+from httpbed.campaign.executor import AttemptProgress, RunParts
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.trial import Attempt
 from httpbed.trial import verdict
@@ -17,8 +17,8 @@ CALM_CLOCK = "--clock virtual does not depend on other programs"
 
 
 @dataclass
-class _OfBlock:
-    """The invalid attempts of a block that no line has counted yet."""
+class _OfPart:
+    """The invalid attempts of a part that no line has counted yet."""
 
     reasons: Counter[str] = field(default_factory=Counter)
     later: int = 0
@@ -29,55 +29,55 @@ class _OfBlock:
 
 
 class InvalidAttempts:
-    """Counts invalid attempts, and writes a line when each trial of a block has had its turn."""
+    """Counts invalid attempts, and writes a line when each trial of a part has had its turn."""
 
-    def __init__(self, per_block: Mapping[int, int]) -> None:
-        self._per_block = per_block
-        self._turns = Counter[int]()
-        self._blocks = defaultdict[int, _OfBlock](_OfBlock)
+    def __init__(self, parts: RunParts) -> None:
+        self._run_parts = parts
+        self._turns = Counter[str]()
+        self._counted = defaultdict[str, _OfPart](_OfPart)
         self._has_named_remedy = False
 
     def note(self, progress: AttemptProgress) -> Iterator[str]:
-        """Count an attempt; yield the line of its block if that is complete now."""
-        attempt, block = progress.attempt, progress.attempt.trial.block
-        if attempt.outcome.kind == "invalid":
-            self._count(progress)
+        """Count an attempt; yield the line of its part if that is complete now."""
+        part = self._run_parts.name(progress.attempt.trial)
+        if progress.attempt.outcome.kind == "invalid":
+            self._count(progress, self._counted[part])
         if progress.retried and not progress.later:
             return
-        self._turns[block] += 1
-        if self._turns[block] == self._per_block.get(block):
-            yield from self._line(block)
+        self._turns[part] += 1
+        if self._turns[part] == self._run_parts.sizes.get(part):
+            yield from self._line(part)
 
     def rest(self) -> Iterator[str]:
-        """Yield the lines of blocks that were not completed, and of attempts after that."""
-        for block in sorted(self._blocks):
-            yield from self._line(block)
+        """Yield the lines of parts that were not completed, and of attempts after that."""
+        for part in list(self._counted):
+            yield from self._line(part)
 
-    def _count(self, progress: AttemptProgress) -> None:
-        attempt, of_block = progress.attempt, self._blocks[progress.attempt.trial.block]
-        of_block.reasons[_reason(attempt)] += 1
-        of_block.later += progress.later
-        of_block.given_up += not progress.retried
+    def _count(self, progress: AttemptProgress, of_part: _OfPart) -> None:
+        attempt = progress.attempt
+        of_part.reasons[_reason(attempt)] += 1
+        of_part.later += progress.later
+        of_part.given_up += not progress.retried
         if attempt.trial.clock == "real" and verdict.is_strained(attempt):
             field = attempt.trial.scenario().workload.needs_real_time
-            of_block.remedy = f"{field} needs a machine without other load" if field else CALM_CLOCK
+            of_part.remedy = f"{field} needs a machine without other load" if field else CALM_CLOCK
 
-    def _line(self, block: int) -> Iterator[str]:
-        of_block = self._blocks.pop(block, None)
-        if of_block is None:
+    def _line(self, part: str) -> Iterator[str]:
+        of_part = self._counted.pop(part, None)
+        if of_part is None:
             return
-        total = of_block.reasons.total()
-        reasons = ", ".join(f"{count} by {name}" for name, count in of_block.reasons.most_common())
-        parts = [f"block {block}: {total} invalid attempt{'s' * (total > 1)} ({reasons})"]
-        if again := total - of_block.later - of_block.given_up:
+        total = of_part.reasons.total()
+        reasons = ", ".join(f"{count} by {name}" for name, count in of_part.reasons.most_common())
+        parts = [f"{part}: {total} invalid attempt{'s' * (total > 1)} ({reasons})"]
+        if again := total - of_part.later - of_part.given_up:
             parts.append(f"{again} repeated at once")
-        if of_block.later:
-            parts.append(f"{_trials(of_block.later)} again at the end")
-        if of_block.given_up:
-            parts.append(f"{_trials(of_block.given_up)} given up; the same command tries again")
-        if of_block.remedy and not self._has_named_remedy:
+        if of_part.later:
+            parts.append(f"{_trials(of_part.later)} again at the end")
+        if of_part.given_up:
+            parts.append(f"{_trials(of_part.given_up)} given up; the same command tries again")
+        if of_part.remedy and not self._has_named_remedy:
             self._has_named_remedy = True
-            parts.append(of_block.remedy)
+            parts.append(of_part.remedy)
         yield "; ".join(parts)
 
 

@@ -1,11 +1,12 @@
-"""Progress of a run: a bar with the campaign's status on a terminal, else a line per block."""
+"""Progress of a run: a bar with the campaign's status on a terminal, else a line per part."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 
 from httpbed.base import units
-from httpbed.campaign.executor import AttemptProgress, Pace, RunProgress
+from httpbed.campaign.executor import NO_PARTS, AttemptProgress, Pace, RunParts, RunProgress
 from httpbed.cli.echo import echo
 from httpbed.cli.invalid_attempts import InvalidAttempts
 from httpbed.experiment.trial import Outcome
@@ -99,8 +100,21 @@ class Reporter(LiveBar):
     """Prints the progress of a campaign; use it as a context manager."""
 
     def __init__(
-        self, total: int, per_block: Mapping[int, int], *, expected: frozenset[str] = frozenset()
+        self,
+        total: int,
+        parts: RunParts = NO_PARTS,
+        *,
+        expected: frozenset[str] = frozenset(),
+        answer: Callable[[str], Iterable[str]] | None = None,
     ) -> None:
+        """Make a reporter of a run of ``total`` trials.
+
+        Args:
+            total: Number of trials.
+            parts: What has a line when it ends.
+            expected: Outcomes without a line of their own.
+            answer: Returns what a part shows; asked in a thread when the part ends, but the last.
+        """
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -110,10 +124,11 @@ class Reporter(LiveBar):
         super().__init__(*columns, description="trials", total=total, left="")
         self._has_status = False
         self._endings = set[tuple[str, str]]()
-        self._invalid = InvalidAttempts(per_block)
-        self._expected = expected | {"completed"}  # outcomes without a line of their own
+        self._invalid = InvalidAttempts(parts)
+        self._expected = expected | {"completed"}
+        self._answer = answer
         self._printed = time.monotonic()
-        self._pace = Pace(total, per_block, self._printed)
+        self._pace = Pace(total, parts, self._printed)
 
     def report(self, progress: AttemptProgress) -> None:
         """Print the end of one attempt, and how far the campaign is."""
@@ -122,9 +137,8 @@ class Reporter(LiveBar):
             self._print_line(line)
         is_told = attempt.outcome.kind in self._expected | {"invalid"}
         if not is_told and self._is_new(attempt.outcome):
-            self._print_line(
-                f"{attempt.outcome.kind}: {_name(attempt.trial.levels)}: {attempt.outcome.reason}"
-            )
+            treatment = named(attempt.trial.levels) or "the treatment"
+            self._print_line(f"{attempt.outcome.kind}: {treatment}: {attempt.outcome.reason}")
         if progress.retried:
             return
         now = time.monotonic()
@@ -133,9 +147,17 @@ class Reporter(LiveBar):
             self.advance()
             if not self._has_status:
                 self.write(left=_left(how_far.left_s))
-        elif how_far.block is not None or now - self._printed >= MAX_SILENCE_S:
+        elif how_far.part is not None or now - self._printed >= MAX_SILENCE_S:
             self._printed = now
             self._print_line(_line(how_far))
+        if self._answer and how_far.part is not None and how_far.done < how_far.total:
+            # Statistics take seconds to import, in which the event loop starts further trials.
+            loop = asyncio.get_running_loop()
+            loop.run_in_executor(None, self._print_answer, self._answer, how_far.part)
+
+    def _print_answer(self, answer: Callable[[str], Iterable[str]], part: str) -> None:
+        for line in answer(part):
+            self._print_line(line)
 
     def _is_new(self, outcome: Outcome) -> bool:
         """Whether no trial has ended so yet; the report counts those that end alike."""
@@ -173,16 +195,17 @@ class Reporter(LiveBar):
 
 
 def _line(how_far: RunProgress) -> str:
-    block = "" if how_far.block is None else f"block {how_far.block} done, "
+    part = "" if how_far.part is None else f"{how_far.part} done, "
     lasted = units.format_long_duration(how_far.lasted_s)
     is_left = how_far.done < how_far.total
     rest = _left(how_far.left_s) if is_left else "all done"
-    return f"{block}{how_far.done} of {how_far.total} trials in {lasted}, {rest}"
+    return f"{part}{how_far.done} of {how_far.total} trials in {lasted}, {rest}"
 
 
 def _left(seconds: float | None) -> str:
     return "" if seconds is None else f"about {units.format_long_duration(seconds)} left"
 
 
-def _name(levels: dict[str, str]) -> str:
-    return ", ".join(f"{factor} {level}" for factor, level in levels.items()) or "the treatment"
+def named(levels: Mapping[str, str]) -> str:
+    """Name a combination of levels."""
+    return ", ".join(f"{factor} {level}" for factor, level in levels.items())

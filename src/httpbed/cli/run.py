@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -134,18 +135,30 @@ def carry_out(
     chosen: RunSettings,
     *,
     as_json: bool,
+    answers_early: bool = False,
 ) -> int:
     """Run the unfinished trials of a campaign, print its report, and return the exit code."""
-    execute(loaded, catalog, directory, chosen)
+    execute(loaded, catalog, directory, chosen, answers_early=answers_early)
     return exit_code(report(directory, "json" if as_json else "text").tally)
 
 
 def execute(
-    loaded: LoadedExperiment, catalog: Catalog, directory: Path, chosen: RunSettings
+    loaded: LoadedExperiment,
+    catalog: Catalog,
+    directory: Path,
+    chosen: RunSettings,
+    *,
+    answers_early: bool = False,
 ) -> None:
-    """Run the unfinished trials of a campaign."""
+    """Run the unfinished trials of a campaign.
+
+    With ``answers_early``, in virtual time, the answer of each condition follows its last trial
+    (:mod:`httpbed.cli.early_answers`).
+    """
     # What runs trials takes half of the time to import, and --help and mistakes need none of it.
     from httpbed.campaign import run as campaign_run
+    from httpbed.campaign.executor import RunParts
+    from httpbed.cli import early_answers
     from httpbed.cli.progress import Reporter
 
     for addition in CAMPAIGN_ADDITIONS.provided():
@@ -158,16 +171,19 @@ def execute(
     elsewhere = executor(chosen)
     with ExitStack() as beside:
         views = [beside.enter_context(one.view(chosen)) for one in CAMPAIGN_ADDITIONS.provided()]
-        with (
-            campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as run,
-            Reporter(len(run.pending), run.pending_per_block()) as reporter,
-        ):
-            for view in views if run.pending else ():
-                view.start(directory, reporter)
-            if elsewhere:
-                elsewhere(run, loaded, chosen, reporter.report)
-            else:
-                run.finish(tell=reporter.report)
+        with campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as opened:
+            run, parts, answer = opened, RunParts.blocks(opened.pending_trials), None
+            if answers_early and early_answers.apply_to(loaded):
+                pending, parts = early_answers.by_condition(opened.pending, loaded)
+                run = replace(opened, pending=pending)
+                answer = partial(early_answers.answer, directory)
+            with Reporter(len(run.pending), parts, answer=answer) as reporter:
+                for view in views if run.pending else ():
+                    view.start(directory, reporter)
+                if elsewhere:
+                    elsewhere(run, loaded, chosen, reporter.report)
+                else:
+                    run.finish(tell=reporter.report)
         for line in attempts.kept_lines(directory, chosen.keep):
             say(line)
 

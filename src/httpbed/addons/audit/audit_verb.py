@@ -78,7 +78,7 @@ def command(
     controls = frozenset[str]() if file else audit_session.CONTROLS
     audited = audit_session.AuditedExperiment(loaded, catalog, jobs, options, controls)
     trials = len(loaded.trials) * len(audit_session.RUNS)
-    with _folder(output) as folder, Reporter(trials, {}) as reporter:
+    with _folder(output) as folder, Reporter(trials) as reporter:
         found = audit_session.run(audited, folder, tell=reporter.report, say=say)
     if as_json:
         echo(json.dumps(found.as_json(), indent=1))

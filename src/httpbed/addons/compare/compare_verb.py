@@ -145,7 +145,7 @@ def command(
     if clock == BOTH:
         context.exit(_by_both_clocks(load, catalog, directory, chosen, as_json=as_json))
     loaded, chosen = clock_choice.loaded_by(clock, load, catalog, directory, chosen)
-    run.execute(loaded, catalog, directory, chosen)
+    run.execute(loaded, catalog, directory, chosen, answers_early=True)
     from httpbed.addons.compare import change  # statistics, which a run begins without
 
     shown = options.chosen_format(form, as_json=as_json)

@@ -22,6 +22,7 @@ from httpbed.addons.conformance.sender_selection import (
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
+from httpbed.campaign.executor import RunParts
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options
@@ -270,7 +271,7 @@ def _settings() -> RunSettings:
 
 def _reporter(loaded: LoadedExperiment) -> Reporter:
     expected = frozenset({"timed out"})
-    return Reporter(len(loaded.trials), loaded.trials_per_block(), expected=expected)
+    return Reporter(len(loaded.trials), RunParts.blocks(loaded.trials), expected=expected)
 
 
 @contextmanager

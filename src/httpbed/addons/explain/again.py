@@ -17,6 +17,7 @@ from httpbed.bed.machine import backend
 from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
+from httpbed.campaign.executor import RunParts
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import clock_choice, experiment_argument
@@ -103,7 +104,7 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
     ready = campaign_run.prepare(loaded, how.catalog, settings, say=say)
     with (
         campaign_run.opened(ready, how.directory, jobs=how.jobs, say=say) as work,
-        Reporter(len(work.pending), work.pending_per_block()) as reporter,
+        Reporter(len(work.pending), RunParts.blocks(work.pending_trials)) as reporter,
     ):
         work.finish(tell=reporter.report)
 
