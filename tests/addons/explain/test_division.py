@@ -100,6 +100,16 @@ def test_late_acknowledgements_are_apart_from_the_window_that_they_fill() -> Non
     assert found.whole > usual.whole
 
 
+def test_acknowledgements_that_queue_on_their_way_are_late() -> None:
+    late = 15 * MS
+    held = WindowSender(400, lambda _: 10, ack_delay=late).transfer()
+    answers = held.answers
+    earlier = np.where(answers.acknowledged > 0, answers.sent - late, answers.sent)
+    queued = replace(held, answers=replace(answers, sent=earlier))
+    rounds = 400 // 10 - 1
+    assert divide(queued).costs()["late acknowledgements"] >= 0.9 * rounds * late
+
+
 def test_packets_that_nothing_prompts_are_paced() -> None:
     gap = 5 * MS
     found = divide(WindowSender(300, lambda _: 200, gap=gap + 300_000).transfer())

@@ -2,71 +2,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
+from httpbed.addons.explain import qlog_trace
 from httpbed.addons.explain.explanation import Explained
 from httpbed.addons.explain.foreign import evidence_file, qlog
 from httpbed.addons.explain.foreign.evidence_file import Evidence
 from httpbed.addons.explain.transfer import Transfer
 from httpbed.base.errors import ConfigError
 from httpbed.programs import catalog as catalogs
-from window_sender import MS, PAYLOAD, WindowSender
-
-Vantage = Literal["client", "server"]
-WINDOW = 10
+from quic_records import WINDOW, Vantage, records, sequence
+from window_sender import WindowSender
 
 
 def held(lost: tuple[int, ...] = ()) -> Transfer:
     return WindowSender(300, lambda _: WINDOW, "quic", lost=lost).transfer()
-
-
-def records(transfer: Transfer, vantage: Vantage, *, limits: bool = True) -> list[dict[str, Any]]:
-    """Write a transfer as the events that one end records; its client opens ten packets."""
-    data, answers, rows = transfer.data, transfer.answers, list[tuple[int, dict[str, Any]]]()
-    is_server = vantage == "server"
-    number = 0
-    for place in range(len(data)):
-        at = int(data.sent[place] if is_server else data.arrived[place])
-        frames = []
-        if data.payload[place]:
-            end = number * PAYLOAD
-            frames = [{"frame_type": "stream", "stream_id": 0, "offset": end, "length": PAYLOAD}]
-        if at >= 0:
-            rows.append((at, packet("sent" if is_server else "received", number, frames)))
-        number += bool(frames)
-    for place, known in enumerate(answers.acknowledged.tolist()):
-        at = int(answers.arrived[place] if is_server else answers.sent[place])
-        count = known // PAYLOAD
-        frames = [{"frame_type": "ack", "acked_ranges": [[0, count - 1]]}] if count else []
-        if limits and count:
-            maximum = (count + WINDOW) * PAYLOAD
-            frames += [{"frame_type": "max_stream_data", "stream_id": 0, "maximum": maximum}]
-        if place == 2:
-            frames = [{"frame_type": "stream", "stream_id": 0, "offset": 0, "length": 50}]
-        rows.append((at, packet("received" if is_server else "sent", place, frames)))
-    rows.sort(key=lambda one: one[0])
-    owner = "remote" if is_server else "local"
-    own = {"owner": owner, "initial_max_stream_data_bidi_local": WINDOW * PAYLOAD}
-    parameters = {"time": rows[0][0] / MS, "name": "transport:parameters_set", "data": own}
-    return [parameters, *({"time": at / MS, **event} for at, event in rows)]
-
-
-def packet(what: str, number: int, frames: list[dict[str, Any]]) -> dict[str, Any]:
-    size = PAYLOAD if frames and frames[0].get("length") == PAYLOAD else 60
-    header = {"packet_type": "1RTT", "packet_number": number}
-    return {
-        "name": f"transport:packet_{what}",
-        "data": {"header": header, "raw": {"length": size}, "frames": frames},
-    }
-
-
-def sequence(events: list[dict[str, Any]], vantage: Vantage, version: str = "0.3") -> str:
-    """Write a text sequence (.sqlog)."""
-    trace = {"vantage_point": {"type": vantage}}
-    head = {"qlog_version": version, "qlog_format": "JSON-SEQ", "trace": trace}
-    return "".join(f"\x1e{json.dumps(one)}\n" for one in (head, *events))
 
 
 def whole(events: list[dict[str, Any]], vantage: Vantage, version: str = "0.4") -> str:
@@ -131,8 +83,8 @@ def test_an_older_version_is_refused_with_its_name(tmp_path: Path, version: str)
 def test_a_large_qlog_needs_no_more_memory_than_a_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qlog, "PART", 1 << 12)
-    monkeypatch.setattr(qlog, "MAX_EVENT", 1 << 13)
+    monkeypatch.setattr(qlog_trace, "PART", 1 << 12)
+    monkeypatch.setattr(qlog_trace, "MAX_EVENT", 1 << 13)
     text = whole(records(held(), "server"), "server")
     assert len(text) > 20 * (1 << 12)
     assert not read(tmp_path, text).notes

@@ -98,6 +98,13 @@ def test_a_queue_that_no_file_mentions_is_lifted_where_there_is_a_rate() -> None
     assert queue.document["topology"]["links"][0]["queue"] == lifts.LONGER_QUEUE
 
 
+def test_a_slow_way_back_gets_the_rate_of_the_link() -> None:
+    link = {"between": ["server", "client"], "rate": "9 Mbit/s", "down": {"rate": "50 kbit/s"}}
+    document = {**DOCUMENT, "topology": {"hosts": ["client", "server"], "links": [link]}}
+    (lift,) = lifted("late acknowledgements", document)
+    assert lift.document["topology"]["links"] == [{**link, "down": {}}]
+
+
 def test_the_congestion_control_of_the_sender_is_lifted_where_it_is_a_choice() -> None:
     over_tcp = with_roles(client={"implementation": "curl", "http_version": "2"})
     assert not any(CONTROL in one.what for one in lifted("recovery"))  # nginx has cubic over QUIC

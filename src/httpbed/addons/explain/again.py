@@ -29,6 +29,8 @@ from httpbed.store import campaign as campaigns
 from httpbed.store.results import Results
 
 KEPT = frozenset({"packets"})
+WITH_FRAMES = KEPT | {"qlog"}
+"""In virtual time, where writing a qlog takes none."""
 SUFFIX = "-explained"
 VIRTUAL_SUFFIX = "-virtual"
 Chosen = tuple[int, TreatmentKey]
@@ -93,7 +95,7 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
     settings = RunSettings(
         backend.choose(None),
         command_line(),
-        keep=how.kept,
+        keep=kept(loaded, how),
         jobs=how.jobs,
         sources=experiment_argument.program_sources(),
     )
@@ -107,6 +109,12 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
         Reporter(len(work.pending), RunParts.blocks(work.pending_trials)) as reporter,
     ):
         work.finish(tell=reporter.report)
+
+
+def kept(loaded: LoadedExperiment, how: Again) -> frozenset[str]:
+    """Return what trials keep."""
+    is_virtual = loaded.experiment.clock == "virtual"
+    return WITH_FRAMES if is_virtual and how.kept == KEPT else how.kept
 
 
 def loaded_trials(results: Results, chosen: Collection[Chosen], how: Again) -> LoadedExperiment:

@@ -110,8 +110,8 @@ CAUSES = (
         "late acknowledgements",
         "other",
         "#b7950b",
-        "the receiver has the packets and its acknowledgement has not left",
-        "a receiver that acknowledges earlier",
+        "the receiver has not sent the acknowledgement, or a queue holds it on its way",
+        "a receiver that acknowledges earlier, or a faster way back",
     ),
     Cause(
         "pacing",

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from httpbed.addons.explain.again import KEPT, Again, loaded_trials
+from httpbed.addons.explain.again import Again, kept, loaded_trials
 from httpbed.addons.explain.difference import Difference
 from httpbed.addons.explain.explanation import Explained, Place, Unexplained, of_attempt
 from httpbed.addons.explain.lifts import Document, Lift, lifts
@@ -49,7 +49,7 @@ def ladders(
     """
     chosen = {(one.block, tuple(one.levels.values())) for one in climbing}
     loaded = loaded_trials(results, chosen, how)
-    options = PlanOptions(keep=KEPT, backend=backend.choose(None))
+    options = PlanOptions(keep=kept(loaded, how), backend=backend.choose(None))
     setup = campaign_setup.make_setup(loaded, how.catalog, options, say=say)
     by_place = {(one.block, tuple(one.levels.values())): one for one in loaded.trials}
     found = dict[tuple[int, str], list[Rung]]()

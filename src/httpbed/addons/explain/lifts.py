@@ -27,6 +27,7 @@ LONGER_QUEUE = {"discipline": "droptail", "limit": "100000 packets"}
 LOSSES = ("loss", "corruption", "policing")
 CONTROLS = ("bbr", "bbr2", "cubic")
 """Congestion controls to try, the one that gives way least to losses first."""
+WAYS = ("up", "down")
 UNPACED = ("cubic", "reno")
 """Congestion controls to try against pacing."""
 
@@ -157,6 +158,18 @@ def _other_control(scene: _Scene) -> Iterator[Lift]:
     yield scene.lift(f"{other} as the congestion control of {recipe.name}", change)
 
 
+def _faster_way_back(scene: _Scene) -> Iterator[Lift]:
+    """Give the way of the acknowledgements the rate of the way of the data."""
+
+    def change(changed: Document) -> None:
+        for place, direction in Scenario.model_validate(scene.document).access():
+            way = changed["topology"]["links"][place].get(WAYS[direction])
+            if isinstance(way, dict):
+                way.pop("rate", None)
+
+    yield scene.lift("no lower rate towards the server", change)
+
+
 def _no_proxy(scene: _Scene) -> Iterator[Lift]:
     """Let the client ask the server itself; the proxies' hosts forward its packets."""
     if scene.document["roles"].get("proxies"):
@@ -177,6 +190,7 @@ _MAKERS: Mapping[str, tuple[_Maker, ...]] = {
     "timeout": _AFTER_LOSS,
     "congestion window": _AFTER_LOSS,
     "repeated bytes": _AFTER_LOSS,
+    "late acknowledgements": (_faster_way_back,),
     "pacing": (_other_control,),
     "server": (_no_proxy,),
     "others on the link": (_no_competitors,),

@@ -128,6 +128,18 @@ class Rounds:
         return prompting
 
     def late_ns(self, answer: int) -> int:
+        """Return for how long an answer was late: held by the client, or by a queue on its way."""
+        return self._held_ns(answer) + int(self._queued[answer])
+
+    @cached_property
+    def _queued(self) -> Numbers:
+        """How much longer than the fastest answer each one was under way; 0 for a lost one."""
+        lasts = self.answers.arrived - self.answers.sent
+        came = ~self.answers.lost
+        waited = np.where(came, lasts - lasts[came].min(initial=1 << 62), 0)
+        return np.where(waited > self.transfer.reaction_ns, waited, 0)
+
+    def _held_ns(self, answer: int) -> int:
         """Return for how long the client had the newest packet before it sent an answer."""
         arrived = self._arrivals
         before = int(np.searchsorted(arrived, self.answers.sent[answer], side="right")) - 1
@@ -171,7 +183,7 @@ class Rounds:
         is_none = self._is_no_acknowledgement(answer)
         if self.transfer.protocol == "tcp":
             return is_none
-        late = self.late_ns(answer)
+        late = self._held_ns(answer)
         return is_none and late > MAX_ACK_DELAY_NS + self.transfer.reaction_ns
 
     def _is_no_acknowledgement(self, answer: int) -> bool:
@@ -179,7 +191,7 @@ class Rounds:
         if self.transfer.protocol == "tcp":
             return bool(self._updates[answer])
         left = int(self.answers.sent[answer])
-        since = np.searchsorted(self._left, [left - self.late_ns(answer), left])
+        since = np.searchsorted(self._left, [left - self._held_ns(answer), left])
         return bool(np.diff(since)[0])
 
     @cached_property

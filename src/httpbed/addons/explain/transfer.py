@@ -25,6 +25,10 @@ Flags = NDArray[np.bool_]
 
 Protocol = Literal["tcp", "quic"]
 
+FAR = 1 << 61
+"""A time or a limit that nothing reaches."""
+MAX_PACKETS = 300_000
+"""Of a connection that others recorded; about 300 MB of data."""
 SMALL_BYTES = 100
 """Payload up to which a QUIC packet may carry acknowledgements alone."""
 

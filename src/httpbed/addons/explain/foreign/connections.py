@@ -16,10 +16,9 @@ import numpy as np
 from httpbed.addons.explain import capture
 from httpbed.addons.explain.capture import CaptureError, Headers
 from httpbed.addons.explain.capture_file import Bytes, Ending, Numbers
+from httpbed.addons.explain.transfer import MAX_PACKETS
 
 MAX_CONNECTIONS = 100_000
-MAX_PACKETS = 300_000
-"""Packets of a connection that are divided; about 300 MB of data."""
 END_BYTES = 18
 """An address as of IPv6, and a port."""
 HTTPS = (443, 80, 8443, 8080)

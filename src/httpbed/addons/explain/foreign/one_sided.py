@@ -35,7 +35,6 @@ import numpy as np
 
 from httpbed.addons.explain.foreign import losses
 from httpbed.addons.explain.foreign.seen import (
-    FAR,
     NEED_ACKNOWLEDGEMENTS,
     NEED_NUMBERS,
     NS,
@@ -44,6 +43,7 @@ from httpbed.addons.explain.foreign.seen import (
     Seen,
 )
 from httpbed.addons.explain.transfer import (
+    FAR,
     Flags,
     Numbers,
     Path,

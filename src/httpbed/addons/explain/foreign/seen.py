@@ -9,10 +9,17 @@ import numpy as np
 from httpbed.addons.explain import capture
 from httpbed.addons.explain.foreign import connections
 from httpbed.addons.explain.foreign.connections import Packets
-from httpbed.addons.explain.transfer import Flags, Numbers, Protocol, following, unwrapped
+from httpbed.addons.explain.transfer import (
+    FAR,
+    MAX_PACKETS,
+    Flags,
+    Numbers,
+    Protocol,
+    following,
+    unwrapped,
+)
 
 NS = 1_000_000_000
-FAR = 1 << 61
 MAX_SEGMENT, MAX_DATAGRAM = 1460, 1472
 """Payload of a full packet over Ethernet, if no handshake says it."""
 GREETING = 4
@@ -94,7 +101,7 @@ def of_capture(packets: Packets, file_end: int) -> Seen:
         which = "client to server" if not packets.from_server.any() else "server to client"
         raise OneSidedError(f"the file has packets from {which} only; capture both directions")
     if packets.is_cut:
-        remarks.append(f"its first {connections.MAX_PACKETS} packets")
+        remarks.append(f"its first {MAX_PACKETS} packets")
     full = _full(packets)
     packets, joined = connections.split(packets, full)
     if joined:

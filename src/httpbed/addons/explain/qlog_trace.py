@@ -1,0 +1,218 @@
+"""Events of a qlog of QUIC: packets that one end sent, got and declared lost, with their frames.
+
+Versions 0.3 and later are read, as text sequences (.sqlog) and as one object (.qlog). Events are
+decoded one at a time, so that a file may be larger than memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import TextIOWrapper
+from typing import Any, BinaryIO, TextIO
+
+import numpy as np
+
+from httpbed.addons.explain.transfer import FAR, MAX_PACKETS, Numbers
+
+MS = 1_000_000
+HEAD = 1 << 20
+"""Characters at both ends of a file in which it describes itself."""
+PART = 1 << 20
+MAX_EVENT = 1 << 24
+"""Characters of an event; a longer one is damage."""
+USUAL_BYTES = 1252
+BETWEEN = " \t\r\n,\x1e"
+_VANTAGE = re.compile(r'"vantage_point"\s*:\s*\{[^}]*"type"\s*:\s*"(client|server)"')
+_VERSION = re.compile(r'"qlog_version"\s*:\s*"([^"]{1,40})"')
+_SCHEMA = re.compile(r'"file_schema"\s*:\s*"')
+_DELTA = re.compile(r'"time_format"\s*:\s*"(delta|relative_to_previous_event)"')
+_READ = re.compile(r"0\.([3-9]|[1-9][0-9])")
+
+
+class QlogError(ValueError):
+    """A file is not read; the reason is a part of a sentence, and the remedy may be empty."""
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+@dataclass
+class Packet:
+    """A packet as one end logged it."""
+
+    at: int
+    """When, in ns since the first event."""
+    number: int
+    """-1 outside of the application's packets."""
+    size: int
+    acknowledged: int = -1
+    """The largest number that it acknowledges."""
+    ends: dict[int, int] = field(default_factory=dict)
+    """Where each stream is behind it."""
+    limits: dict[int, int] = field(default_factory=dict)
+    """The limit of each stream that it sets; -1 for the connection's."""
+
+
+@dataclass
+class Trace:
+    """What one end logged of a connection."""
+
+    is_server: bool
+    """Whether the server wrote it."""
+    sent: list[Packet] = field(default_factory=list)
+    received: list[Packet] = field(default_factory=list)
+    lost: set[int] = field(default_factory=set)
+    limits: dict[str, int] = field(default_factory=dict)
+    """The client's transport parameters."""
+    is_cut: bool = False
+    damage: str = ""
+
+
+def read(file: BinaryIO) -> Trace:
+    """Read a qlog.
+
+    :raises OSError: when the file cannot be read.
+    :raises QlogError: when it is of another version, or does not say who wrote it.
+    """
+    about = _described(file)
+    version = _VERSION.search(about)
+    if not _SCHEMA.search(about) and not (version and _READ.fullmatch(version[1])):
+        said = f"version {version[1]}" if version else "no version"
+        reason = f"is a qlog of {said}; 0.3 and later are read"
+        raise QlogError(reason, "record it with a newer library")
+    vantage = _VANTAGE.search(about)
+    if vantage is None:
+        raise QlogError("does not say whether a client or a server wrote it")
+    trace = Trace(vantage[1] == "server")
+    file.seek(0)
+    text = TextIOWrapper(file, encoding="utf-8", errors="replace")
+    _read_events(text, trace, is_delta=bool(_DELTA.search(about)))
+    text.detach()
+    return trace
+
+
+def _described(file: BinaryIO) -> str:
+    head = file.read(HEAD)
+    size = file.seek(0, 2)
+    file.seek(max(len(head), size - HEAD))
+    return (head + file.read(HEAD)).decode(errors="replace")
+
+
+def _read_events(text: TextIO, trace: Trace, *, is_delta: bool) -> None:
+    first, now = None, 0.0
+    for event in _events(text, trace):
+        try:
+            time = float(event["time"])
+            now = now + time if is_delta else time
+            first = now if first is None else first
+            _take(trace, event, round((now - first) * MS))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            trace.damage = trace.damage or "an event is damaged"
+            continue
+        if len(trace.sent) + len(trace.received) >= MAX_PACKETS:
+            trace.is_cut = True
+            return
+
+
+def _events(file: TextIO, trace: Trace) -> Iterator[Mapping[str, Any]]:
+    """Yield objects that have a time and a name, those of the first trace."""
+    text, decoder = file.read(PART), json.JSONDecoder()
+    begin = re.search(r'"events"\s*:\s*\[', text)
+    place = begin.end() if begin else 0
+    while True:
+        while place < len(text) and text[place] in BETWEEN:
+            place += 1
+        if place < len(text) and text[place] == "]":
+            return
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except ValueError:
+            more = file.read(PART)
+            text, place = text[place:] + more, 0
+            if more and len(text) <= MAX_EVENT:
+                continue
+            if text.strip(BETWEEN):
+                trace.damage = "the qlog is cut off or damaged"
+            return
+        if isinstance(value, Mapping) and "time" in value and "name" in value:
+            yield value
+
+
+def _take(trace: Trace, event: Mapping[str, Any], at: int) -> None:
+    name = str(event["name"]).rpartition(":")[2]
+    data = event.get("data") or {}
+    if name in {"packet_sent", "packet_received"}:
+        kept = trace.sent if name == "packet_sent" else trace.received
+        kept.append(_packet(data, at))
+    elif name == "packet_lost":
+        header = data.get("header") or data
+        if _is_application(header):
+            trace.lost.add(int(header["packet_number"]))
+    elif name == "parameters_set" and _is_of_client(data, trace):
+        for key, value in data.items():
+            if key.startswith("initial_max") and isinstance(value, int):
+                trace.limits[key] = value
+
+
+def _is_of_client(data: Mapping[str, Any], trace: Trace) -> bool:
+    client_is = "remote" if trace.is_server else "local"
+    return bool(data.get("owner", data.get("initiator", client_is)) == client_is)
+
+
+def _is_application(header: Mapping[str, Any]) -> bool:
+    return str(header.get("packet_type", "")).lower() in {"1rtt", "0rtt"}
+
+
+def _packet(data: Mapping[str, Any], at: int) -> Packet:
+    header, raw = data.get("header") or {}, data.get("raw") or {}
+    size = raw.get("length") or raw.get("payload_length") or header.get("packet_size")
+    number = header.get("packet_number")
+    own = number if _is_application(header) and isinstance(number, int) else -1
+    packet = Packet(at, own, int(size or USUAL_BYTES))
+    for frame in data.get("frames") or ():
+        _take_frame(packet, frame)
+    return packet
+
+
+def _take_frame(packet: Packet, frame: Mapping[str, Any]) -> None:
+    kind = frame.get("frame_type")
+    if kind == "stream":
+        length = frame.get("length", (frame.get("raw") or {}).get("payload_length", 0))
+        stream = int(frame["stream_id"])
+        end = int(frame.get("offset", 0)) + int(length)
+        packet.ends[stream] = max(packet.ends.get(stream, 0), end)
+    elif kind == "ack" and packet.number >= 0:
+        ranges = frame.get("acked_ranges") or []
+        packet.acknowledged = max((int(one[-1]) for one in ranges), default=-1)
+    elif kind == "max_data":
+        packet.limits[-1] = int(frame["maximum"])
+    elif kind == "max_stream_data":
+        packet.limits[int(frame["stream_id"])] = int(frame["maximum"])
+
+
+def credit(
+    trace: Trace, data: Sequence[Packet], answers: Sequence[Packet]
+) -> tuple[Numbers, Numbers]:
+    """Return where the main stream is behind each packet of data, and its limit by each answer.
+
+    The connection's limit counts as one of that stream, less what other streams have sent.
+    """
+    totals = dict[int, int]()
+    for one in data:
+        for stream, end in one.ends.items():
+            totals[stream] = max(totals.get(stream, 0), end)
+    main = max((key for key in totals if key % 4 == 0), key=lambda key: totals[key], default=-1)
+    others = sum(end for stream, end in totals.items() if stream != main)
+    own = trace.limits.get("initial_max_stream_data_bidi_local", FAR)
+    shared = trace.limits.get("initial_max_data", FAR)
+    edges = np.full(len(answers), FAR, dtype=np.int64)
+    for place, one in enumerate(answers):
+        own = max(own, one.limits.get(main, 0)) if own < FAR else own
+        shared = max(shared, one.limits.get(-1, 0)) if shared < FAR else shared
+        edges[place] = min(own, shared - others)
+    ends = np.array([one.ends.get(main, 0) for one in data], dtype=np.int64)
+    return np.maximum.accumulate(ends), edges
