@@ -116,7 +116,7 @@ bench-guest: prepare  ## what a trial in virtual time costs, by phases; ARGS='--
 bench-request-time: prepare  ## honest request times by two definitions; ARGS='--blocks 10'
 	python -m bench.request_time $(ARGS)
 
-bench-explain: prepare  ## planted causes: does the division find them? ARGS='--seeds 101-105'
+bench-explain: prepare  ## planted causes: does the division find them? ARGS='--seeds 201-205 --twins'
 	python -m bench.explain $(ARGS)
 
 bench-claims: prepare  ## planted campaigns: how often each verdict comes; ARGS='--campaigns 600'

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +65,17 @@ class Plant:
     """The experiment file."""
     twin: str
     """The same without the planted cause; empty: it cannot be taken away alone."""
+    is_twin: bool = False
 
     @property
     def label(self) -> str:
         """Its name in file names."""
         cause = "".join(letter if letter.isalnum() else "-" for letter in self.cause)
-        return f"{cause}-{self.http_version}-{self.seed}"
+        return f"{cause}-{self.http_version}-{self.seed}{'-twin' if self.is_twin else ''}"
+
+    def of_twin(self) -> Plant:
+        """Return the same trial without the planted cause."""
+        return replace(self, text=self.twin, is_twin=True)
 
 
 @dataclass(frozen=True)
@@ -166,6 +171,20 @@ def _loss(draw: _Draw, version: str) -> Parts:
     return {"link": draw.link('loss = "4 %"\n'), **_reno(version), "without": without}
 
 
+def _head_of_line(draw: _Draw, version: str) -> Parts | None:
+    """Streams of one TCP connection, of which a lost packet holds back all."""
+    if version != "2":
+        return None
+    files = f'size = "{draw.size_kb // 8} kB"\nfiles = 8'
+    without = {"link": draw.link()}
+    return {
+        "link": draw.link('loss = "2 %"\n'),
+        "workload": files,
+        **_reno(version),
+        "without": without,
+    }
+
+
 def _short_queue(draw: _Draw, version: str) -> Parts:
     without = {"link": draw.wider().link()}
     return {"link": draw.wider().link(queue="8 packets"), **_reno(version), "without": without}
@@ -216,19 +235,11 @@ def _slow_client(draw: _Draw, version: str) -> Parts:
     return {"client": SLOW_CLIENT, "size": "900 kB", "without": {"client": "curl"}}
 
 
-def _late_acknowledgements(draw: _Draw, version: str) -> Parts | None:
-    """A client that acknowledges by its timer alone, over a fast and short path."""
-    if version != "3":
-        return None
-    near = _Draw(draw.rate_mbit * 20, 2, 0)
-    knob = "ack_thresh = '100'"
-    return {
-        "link": near.link(),
-        "client": "gtlsclient",
-        "on_client": knob,
-        "size": f"{draw.size_kb // 8} kB",
-        "without": {"on_client": ""},
-    }
+def _slow_uplink(draw: _Draw, version: str) -> Parts:
+    """Acknowledgements queue on the way back, and the queue drops some of them."""
+    del version
+    up = f'up = {{ rate = "{2 * draw.rate_mbit} kbit/s" }}\n'
+    return {"link": draw.link(up), "without": {"link": draw.link()}}
 
 
 def _pacing(draw: _Draw, version: str) -> Parts | None:
@@ -247,6 +258,35 @@ def _upstream(draw: _Draw, version: str) -> Parts:
     return {"upstream": slow, "size": f"{draw.size_kb // 6} kB", "without": {"upstream": fast}}
 
 
+T_RAT: dict[str, frozenset[str]] = {
+    "receiver's window": frozenset({"receiver window", "sender window"}),
+    "sender's buffer": frozenset({"sender window"}),
+    "slow start": frozenset({"opportunity"}),
+    "loss": frozenset({"congestion"}),
+    "head-of-line blocking": frozenset({"congestion"}),
+    "short queue": frozenset({"congestion", "bandwidth"}),
+    "policer": frozenset({"congestion", "bandwidth"}),
+    "slow link": frozenset({"bandwidth"}),
+    "bloated queue": frozenset({"bandwidth"}),
+    "rate step": frozenset({"bandwidth"}),
+    "lost tail": frozenset({"congestion"}),
+    "slow server": frozenset({"application"}),
+    "slow client": frozenset({"receiver window", "application"}),
+    "competitor": frozenset({"congestion", "bandwidth"}),
+    "proxy's upstream": frozenset({"application"}),
+}
+"""T-RAT's answers that are right; a plant that is missing has no class in it."""
+OF_SENDER = frozenset({"sender's buffer", "slow server", "pacing", "proxy's upstream"})
+OF_RECEIVER = frozenset({"receiver's window", "slow client"})
+
+
+def dapper_expects(cause: str) -> str:
+    """Return Dapper's answer that is right."""
+    if cause in OF_SENDER:
+        return "sender"
+    return "receiver" if cause in OF_RECEIVER else "network"
+
+
 PLANTS: dict[str, tuple[frozenset[str], Callable[[_Draw, str], Parts | None]]] = {
     "receiver's window": (WINDOW, _receivers_window),
     "sender's buffer": (WINDOW, _senders_buffer),
@@ -260,12 +300,16 @@ PLANTS: dict[str, tuple[frozenset[str], Callable[[_Draw, str], Parts | None]]] =
     "lost tail": (frozenset({"timeout"}), _lost_tail),
     "slow server": (frozenset({"server"}), _slow_server),
     "slow client": (frozenset({"client", "receiver's window"}), _slow_client),
-    "late acknowledgements": (frozenset({"late acknowledgements"}), _late_acknowledgements),
+    "slow uplink": (frozenset({"late acknowledgements"}), _slow_uplink),
     "pacing": (frozenset({"pacing"}), _pacing),
     "competitor": (frozenset({"others on the link"}), _competitor),
     "proxy's upstream": (frozenset({"server"}), _upstream),
+    "head-of-line blocking": (LOSS, _head_of_line),
 }
-"""By name: the causes, any of which is right, and what is planted."""
+"""By name: the causes, any of which is right, and what is planted.
+
+A new one goes to the end, so that the seeds draw the same for the others.
+"""
 
 
 def _text(name: str, version: str, seed: int, parts: Parts) -> str:
@@ -296,7 +340,7 @@ implementation = "{"nginx" if parts.get("upstream") else parts["server"]}"
 
 [workload]
 kind = "download"
-size = "{parts["size"]}"
+{parts.get("workload", f'size = "{parts["size"]}"')}
 {COMPETITOR if parts.get("competes") else ""}"""
 
 
