@@ -266,6 +266,14 @@ def bucket(burst: str) -> str:
     return f'{{ bucket = "10 Mbit/s", burst = "{burst}" }}'
 
 
+def test_a_transfer_that_the_time_limit_ended_has_no_goodput_above_the_rate() -> None:
+    """Its size divided by the limit is only a bound: at 1 kbit/s, 1 MB in 600 s is above it."""
+    results = campaign(
+        lambda *_: Ending({}, "timed out"), VERSIONS.replace('"10 Mbit/s"', '"1 kbit/s"')
+    )
+    assert not [one for one in reports.notes(results, find(results)) if ABOVE in one]
+
+
 @pytest.mark.parametrize("seconds", [0.07, 2.0])
 def test_a_bucket_that_holds_a_whole_transfer_is_noted_once(seconds: float) -> None:
     """Of six treatments, and also where something else was slower than the rate."""

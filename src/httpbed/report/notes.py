@@ -111,7 +111,8 @@ def _never_in_force(findings: Findings) -> list[str]:
 def _exceeded(findings: Findings, document: Mapping[str, Any]) -> Iterator[Remark]:
     """Name treatments whose median goodput is above the rate for another reason."""
     for condition, row in findings.rows():
-        if not row.goodput or not row.ceiling_bit_s:
+        # A transfer that the time limit ended has a bound in place of a goodput.
+        if not row.goodput or row.goodput.beyond or not row.ceiling_bit_s:
             continue
         is_marked = any(one.holds_all for one in row.buckets)
         if not is_marked and row.goodput.value > ROUNDING * row.ceiling_bit_s:
