@@ -21,9 +21,9 @@ from httpbed.addons.conformance.properties import (
     Judgement,
     SenderTransfer,
     Transfers,
-    reach,
 )
 from httpbed.addons.conformance.sender import Sender, SenderKey
+from httpbed.addons.conformance.suites import reach
 from httpbed.report import terminal
 from httpbed.report.phrasing import in_one_line
 from ideal_sender import Ideal

@@ -1,7 +1,8 @@
 """Does a sender's congestion control behave as its name promises, and how do senders compete?
 
-``flight`` reads windows from packets, ``behaviour`` measures them, ``properties`` judges them with
-tolerances, ``sender`` keeps the records. Start at ``conformance_session``, which runs both tests.
+``flight`` reads windows from packets, ``behaviour`` measures them, ``properties`` and ``bbr_cases``
+judge them with tolerances, ``sender`` keeps the records. Start at ``suites``, and at
+``conformance_session``, which runs the tests.
 """
 
 from __future__ import annotations

@@ -103,6 +103,7 @@ def notes(judgement: Judgement) -> Iterator[str]:
     for finding in judgement.findings:
         if finding.why:
             yield f"{finding.name}: {finding.why}"
+    yield from judgement.remarks
     strained = sum(one.strained for one in judgement.evidence.transfers.every)
     if strained:
         trials = len(judgement.evidence.transfers.every)
@@ -135,7 +136,8 @@ def closing(
     yield "outcome", outcome(judgement)
     for note in notes(judgement):
         yield "note", note
-    yield "short", f"delivered, from the client's first packet: {delivered(judgement)}"
+    if judgement.short_s:
+        yield "short", f"delivered, from the client's first packet: {delivered(judgement)}"
     if record is not None:
         yield "record", str(record)
     if page is not None:

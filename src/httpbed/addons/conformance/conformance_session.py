@@ -26,10 +26,11 @@ from httpbed.addons.conformance.properties import (
     Judgement,
     SenderTransfer,
     Transfers,
-    reach,
 )
-from httpbed.addons.conformance.sender import Scale, Sender, SenderKey
+from httpbed.addons.conformance.sender import Scale, Sender, SenderKey, SuiteName
+from httpbed.addons.conformance.suites import SUITES, reach
 from httpbed.base.clock import Clock
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import AttemptProgress
@@ -64,22 +65,29 @@ class ConformanceTest:
     """A conformance test before it runs."""
 
     sender: Sender
+    suite: SuiteName
     scale: Scale
     networks: tuple[Network, ...]
     loaded: LoadedExperiment
     catalog: Catalog
 
 
-def prepare(sender: Sender, catalog: Catalog, scale: Scale, clock: Clock) -> ConformanceTest:
+def prepare(
+    sender: Sender, catalog: Catalog, scale: Scale, clock: Clock, suite: SuiteName = "control"
+) -> ConformanceTest:
     """Return the test of a sender, with its experiment loaded.
 
     Raises:
         ConfigError: The sender cannot be tested as described; with every reason.
     """
-    planned = networks.networks(scale, sender.judged_as)
+    if sender.judged_as not in SUITES[suite].controls:
+        reason = f"judges BBR, and {sender.implementation} sends with {sender.algorithm} here"
+        remedy = "choose a sender with BBR, such as --congestion-control bbr, or add --judged-as"
+        raise ConfigError([Mistake("--suite", reason, remedy)])
+    planned = SUITES[suite].networks(scale, sender.judged_as)
     text = networks.experiment(sender, planned, replicates=REPLICATES[scale], seed=SEED)
     loaded = preparation.load(text, catalog, options=DesignOptions(clock=clock))
-    return ConformanceTest(sender, scale, planned, loaded, catalog)
+    return ConformanceTest(sender, suite, scale, planned, loaded, catalog)
 
 
 def run(
@@ -96,15 +104,17 @@ def run(
     with campaign_run.opened(ready, folder, jobs=settings.jobs, say=say) as work:
         work.finish(tell=tell, retries=RETRIES)
         evidence = read(work.campaign, test.networks)
-    return reach(test.sender, _key(test, ready.manifest), test.scale, evidence)
+    return reach(test.sender, _key(test, ready.manifest), test.scale, evidence, test.suite)
 
 
 def keep(judgement: Judgement) -> Path | None:
     """Write the record that campaigns cite, and return its path.
 
-    There is no record of a sender that was judged as another one, or that delivered nothing.
+    There is none of a suite that they do not cite, of a sender that was judged as another one, or
+    of one that delivered nothing.
     """
-    if not judgement.sender.is_judged_by_name or not judgement.evidence.transfers.every:
+    is_cited = SUITES[judgement.suite].is_cited and judgement.sender.is_judged_by_name
+    if not is_cited or not judgement.evidence.transfers.every:
         return None
     return records.write(judgement.key, judgement.scale, judgement.as_json())
 

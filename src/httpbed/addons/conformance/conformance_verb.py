@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from httpbed.addons.conformance.sender import CONTROLS, SCALES, Control, Scale, Sender
+from httpbed.addons.conformance.sender import (
+    CONTROLS,
+    SCALES,
+    Control,
+    Scale,
+    Sender,
+    SuiteName,
+)
 from httpbed.addons.conformance.sender_selection import (
     SenderOptions,
     choose,
@@ -73,6 +80,14 @@ RECORD = "conformance.json"
     help="Judge by this algorithm's properties; default: by those of its congestion control.",
 )
 @click.option(
+    "--suite",
+    type=OneOf(get_args(SuiteName)),
+    default="control",
+    show_default=True,
+    help="control: what the congestion control's name promises, which campaigns cite; bbr: the"
+    " example cases of draft-ietf-ccwg-bbr that packets show, best with --clock virtual.",
+)
+@click.option(
     "--against",
     multiple=True,
     metavar="NAME[:HTTP[:CONTROL]]",
@@ -112,6 +127,7 @@ def command(
     http_version: HttpVersion | None,
     knobs: tuple[str, ...],
     judged_as: Control | None,
+    suite: SuiteName,
     against: tuple[str, ...],
     client: str,
     scale: Scale,
@@ -132,7 +148,10 @@ def command(
     Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
     not; 2 usage; 3 this machine cannot, or was too busy.
     """
-    options = ConformanceOptions(scale, jobs, output, clock or "real", as_json=as_json)
+    options = ConformanceOptions(suite, scale, jobs, output, clock or "real", as_json=as_json)
+    if suite != "control" and (campaign or against):
+        remedy = "leave it out, or test one sender"
+        raise ConfigError([Mistake("--suite", "is for the test of one sender", remedy)])
     catalog = experiment_argument.catalog(recipe_folders)
     if campaign is not None:
         own = (implementation, congestion_control, http_version, *knobs, judged_as, *against)
@@ -160,6 +179,7 @@ def command(
 class ConformanceOptions:
     """How a sender is tested."""
 
+    suite: SuiteName
     scale: Scale
     jobs: int
     output: Path | None
@@ -217,7 +237,7 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
     from httpbed.addons.conformance import conformance_session
     from httpbed.report import terminal
 
-    test = conformance_session.prepare(sender, catalog, options.scale, options.clock)
+    test = conformance_session.prepare(sender, catalog, options.scale, options.clock, options.suite)
     settings = replace(_settings(), jobs=Parallelism(options.jobs))
     with _reporter(test.loaded) as reporter:
         judgement = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)

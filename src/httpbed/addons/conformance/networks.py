@@ -63,6 +63,10 @@ class Network:
     loss: float = 0.0
     lost: tuple[int, ...] = ()
     """Numbers of the packets to the client that are lost; all others arrive."""
+    more: str = ""
+    """Further keys of the link, as TOML."""
+    title: str = ""
+    """What a plot of the bytes in flight calls it; empty if no plot shows it."""
 
     def pipe(self, full_bytes: int) -> Pipe:
         """Return the rate, round trip and queue in packets of this size."""
@@ -78,6 +82,7 @@ class Network:
         return (
             f'rate = "{self.rate_bit_s} bit/s", delay = "{self.rtt_s * 500:g} ms",'
             f' queue = {{ limit = "{self.queue_packets} packets" }}{loss}'
+            f"{', ' * bool(self.more)}{self.more}"
         )
 
 
@@ -86,9 +91,16 @@ def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
     second = SECOND_LOST_BBR if control in BBR else SECOND_LOST
     queue = math.ceil(SLOW_BIT_S * SHORT_RTT_S / 8 / MTU_BYTES)
     return (
-        Network("start", FAST_BIT_S, LONG_RTT_S, DEEP_PACKETS),
-        Network("loss", FAST_BIT_S, LONG_RTT_S, DEEP_PACKETS, lost=(FIRST_LOST, second)),
-        Network("brim", SLOW_BIT_S, SHORT_RTT_S, queue),
+        Network("start", FAST_BIT_S, LONG_RTT_S, DEEP_PACKETS, title="deep queue, no loss"),
+        Network(
+            "loss",
+            FAST_BIT_S,
+            LONG_RTT_S,
+            DEEP_PACKETS,
+            lost=(FIRST_LOST, second),
+            title="exactly two packets",
+        ),
+        Network("brim", SLOW_BIT_S, SHORT_RTT_S, queue, title="queue of one BDP"),
         *grid(scale),
     )
 

@@ -42,9 +42,17 @@ import numpy as np
 
 from httpbed.addons.conformance import behaviour
 from httpbed.addons.conformance.behaviour import Backoff, Pipe
-from httpbed.addons.conformance.flight import Flight, Round, median_delivery_s
+from httpbed.addons.conformance.flight import Flight, Round
 from httpbed.addons.conformance.networks import STEADY_S, Network
-from httpbed.addons.conformance.sender import BBR, SCHEMA, Control, Scale, Sender, SenderKey
+from httpbed.addons.conformance.sender import (
+    BBR,
+    SCHEMA,
+    Control,
+    Scale,
+    Sender,
+    SenderKey,
+    SuiteName,
+)
 from httpbed.base import units
 from httpbed.results import throughput_models as models
 
@@ -154,8 +162,6 @@ BORNE_BBR2 = 0.01
 """BBRv2 and v3 give way when more than 2 % of a round are lost (draft-ietf-ccwg-bbr,
 BBR.LossThresh); with independent loss some rounds lose that much at half the mean."""
 
-SHORT_BYTES = (10_000, 100_000, 1_000_000)
-"""Short transfers, whose time depends on the first flights (RFC 6928, section 4)."""
 BUSY = "out of tolerance, but the machine was too busy to blame the sender"
 NOT_SHOWN = "no trial shows it"
 
@@ -409,8 +415,11 @@ class Judgement:
 
     sender: Sender
     key: SenderKey
+    suite: SuiteName
     scale: Scale
     findings: Sequence[PropertyResult]
+    remarks: Sequence[str]
+    """What else the suite says of the sender."""
     short_s: Mapping[int, float | None]
     """Seconds from the client's first packet to the delivery of that many bytes, by size."""
     evidence: ConformanceEvidence
@@ -436,28 +445,16 @@ class Judgement:
             "schema": SCHEMA,
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "passed": self.passed,
+            "suite": self.suite,
             "scale": self.scale,
             "sender": self.key.as_json(),
             "judged_as": self.sender.judged_as,
             "client": self.sender.client,
             "findings": [finding.as_json() for finding in self.findings],
+            "remarks": list(self.remarks),
             "delivered_s": {str(size): seconds for size, seconds in self.short_s.items()},
             "unreadable": list(self.evidence.unreadable),
             "httpbed": self.evidence.manifest.get("httpbed", ""),
             "host": self.evidence.manifest.get("host", {}),
             "command": self.evidence.manifest.get("command", ""),
         }
-
-
-def reach(sender: Sender, key: SenderKey, scale: Scale, evidence: ConformanceEvidence) -> Judgement:
-    """Judge a sender by the evidence of its test."""
-    transfers = evidence.transfers
-    starts = [transfer.flight for transfer in transfers.in_network("start")]
-    return Judgement(
-        sender=sender,
-        key=key,
-        scale=scale,
-        findings=judge(sender.judged_as, transfers),
-        short_s={size: median_delivery_s(starts, size) for size in SHORT_BYTES},
-        evidence=evidence,
-    )

@@ -25,6 +25,8 @@ SCHEMA = 2
 Scale = Literal["smoke", "standard", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
 """How much of a conformance test is run, from least to most."""
+SuiteName = Literal["control", "bbr"]
+"""``control``: what the congestion control's name promises; ``bbr``: the cases of its draft."""
 Control = Literal["reno", "cubic", "bbr", "bbr2"]
 CONTROLS: tuple[Control, ...] = ("reno", "cubic", "bbr", "bbr2")
 """Congestion controls with their own properties, as which a sender can be judged."""

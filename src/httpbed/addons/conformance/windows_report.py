@@ -22,11 +22,6 @@ FAR, FAR_BESIDE_LOSS = 10, 2
 loss: it would squash the curve."""
 NARROW = 4
 """Ratio of largest to smallest value up to which 1, 2 and 5 are too few ticks of a decade."""
-TITLES = {
-    "start": "start: deep queue, no loss",
-    "loss": "loss: exactly two packets",
-    "brim": "brim: queue of one BDP",
-}
 
 
 def plots(transfers: Transfers, judged_as: Control) -> list[Plot]:
@@ -36,7 +31,8 @@ def plots(transfers: Transfers, judged_as: Control) -> list[Plot]:
 
 
 def _windows(transfers: Transfers) -> Iterator[Plot]:
-    first = {name: transfers.in_network(name)[0] for name in TITLES if transfers.in_network(name)}
+    titles = {network.name: network.title for network in transfers.planned if network.title}
+    first = {name: transfers.in_network(name)[0] for name in titles if transfers.in_network(name)}
     if not first:
         return
     size = (WIDTH_IN, 0.5 + PANEL_IN * len(first))
@@ -44,7 +40,7 @@ def _windows(transfers: Transfers) -> Iterator[Plot]:
     panels = figure.subplots(len(first), 1, squeeze=False)[:, 0]
     for axes, (name, transfer) in zip(panels, first.items(), strict=True):
         _panel(axes, transfer)
-        axes.set_title(TITLES[name], loc="left", fontsize=9, fontweight="bold")
+        axes.set_title(f"{name}: {titles[name]}", loc="left", fontsize=9, fontweight="bold")
     panels[-1].set_xlabel("time since the sender's first packet (s)")
     yield Plot(
         name="bytes-in-flight",

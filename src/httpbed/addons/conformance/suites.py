@@ -1,0 +1,72 @@
+"""The suites of conformance tests: which networks a sender meets, and what is judged there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from httpbed.addons.conformance import bbr_cases, networks, properties
+from httpbed.addons.conformance.flight import median_delivery_s
+from httpbed.addons.conformance.networks import Network
+from httpbed.addons.conformance.properties import (
+    ConformanceEvidence,
+    Judgement,
+    PropertyResult,
+    Transfers,
+)
+from httpbed.addons.conformance.sender import (
+    BBR,
+    CONTROLS,
+    Control,
+    Scale,
+    Sender,
+    SenderKey,
+    SuiteName,
+)
+
+SHORT_BYTES = (10_000, 100_000, 1_000_000)
+"""Short transfers, whose time depends on the first flights (RFC 6928, section 4)."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A set of networks and the properties that a control's name promises in them."""
+
+    networks: Callable[[Scale, Control], tuple[Network, ...]]
+    judge: Callable[[Control, Transfers], Sequence[PropertyResult]]
+    notes: Callable[[Transfers], Iterable[str]]
+    """What the report says besides."""
+    controls: frozenset[Control]
+    """The controls that it can judge."""
+    is_cited: bool
+    """Whether campaigns cite its result."""
+
+
+SUITES: Mapping[SuiteName, Suite] = {
+    "control": Suite(
+        networks.networks, properties.judge, lambda _: (), frozenset(CONTROLS), is_cited=True
+    ),
+    "bbr": Suite(bbr_cases.networks, bbr_cases.judge, bbr_cases.notes, BBR, is_cited=False),
+}
+
+
+def reach(
+    sender: Sender,
+    key: SenderKey,
+    scale: Scale,
+    evidence: ConformanceEvidence,
+    suite: SuiteName = "control",
+) -> Judgement:
+    """Judge a sender by the evidence of its test."""
+    transfers = evidence.transfers
+    starts = [transfer.flight for transfer in transfers.in_network("start")]
+    return Judgement(
+        sender=sender,
+        key=key,
+        suite=suite,
+        scale=scale,
+        findings=SUITES[suite].judge(sender.judged_as, transfers),
+        remarks=tuple(SUITES[suite].notes(transfers)),
+        short_s={size: median_delivery_s(starts, size) for size in SHORT_BYTES if starts},
+        evidence=evidence,
+    )
