@@ -1,7 +1,7 @@
-"""The cases of BBR's draft: a sender that keeps the rules passes, and each broken rule is caught.
+"""The cases of BBR's draft: who keeps the rules passes, and each broken rule is caught.
 
-The flights are made round by round from windows that BBR would have. A broken rule is one change of
-them, and its own case must be the only one that fails.
+The flights are made round by round from the windows of BBR. A broken rule changes one of them, and
+only its case fails.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def test_a_sender_without_probe_rtt_is_no_bbr() -> None:
 
 @pytest.mark.parametrize("is_deaf", [False, True])
 def test_a_sender_that_is_deaf_to_a_policer_is_caught(is_deaf: bool) -> None:
-    """It sends the link's rate, of which the policer drops three quarters."""
+    """It sends at the link's rate, and the policer drops three quarters."""
     rounds = round(LASTS_S / RTT_S)
     window, share = (BDP, 0.75) if is_deaf else (BDP / 4, 0.0)
     transfer = in_network("policed", flight([window] * rounds, [share] * rounds))

@@ -3,7 +3,7 @@
 The draft's appendix lists 22 cases that a sender with BBR must pass. Each case that shows in
 packets has a network, a figure and bounds here; :data:`UNSEEN` names the others, each with what it
 needs. BBRv1 (Cardwell et al., ACM Queue 14(5), 2016) differs from the draft in PROBE_RTT and in how
-fast it finds a higher rate, so it has bounds of its own there. PROBE_RTT tells the two apart: BBRv1
+fast it finds a higher rate, so these bounds depend on the version. PROBE_RTT tells the two apart: BBRv1
 falls to four packets every ten seconds, BBRv2 and v3 to half a bandwidth-delay product (BDP) every
 five.
 

@@ -110,8 +110,8 @@ def run(
 def keep(judgement: Judgement) -> Path | None:
     """Write the record that campaigns cite, and return its path.
 
-    There is none of a suite that they do not cite, of a sender that was judged as another one, or
-    of one that delivered nothing.
+    A suite that campaigns do not cite leaves none. Neither does a sender that was judged as another
+    one, or that delivered nothing.
     """
     is_cited = SUITES[judgement.suite].is_cited and judgement.sender.is_judged_by_name
     if not is_cited or not judgement.evidence.transfers.every:

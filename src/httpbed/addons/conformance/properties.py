@@ -419,7 +419,7 @@ class Judgement:
     scale: Scale
     findings: Sequence[PropertyResult]
     remarks: Sequence[str]
-    """What else the suite says of the sender."""
+    """Remarks of the suite about the sender."""
     short_s: Mapping[int, float | None]
     """Seconds from the client's first packet to the delivery of that many bytes, by size."""
     evidence: ConformanceEvidence

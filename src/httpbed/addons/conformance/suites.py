@@ -35,7 +35,7 @@ class Suite:
     networks: Callable[[Scale, Control], tuple[Network, ...]]
     judge: Callable[[Control, Transfers], Sequence[PropertyResult]]
     notes: Callable[[Transfers], Iterable[str]]
-    """What the report says besides."""
+    """Remarks of the report."""
     controls: frozenset[Control]
     """The controls that it can judge."""
     is_cited: bool
