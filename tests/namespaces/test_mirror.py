@@ -13,11 +13,11 @@ from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.mirror import folder, url, way_out
 from httpbed.addons.pages.mirror.loader import BrowserLoader
 from httpbed.addons.pages.mirror.recorder import Recorder
-from httpbed.addons.pages.mirror.url import MirroredPage
 from httpbed.addons.pages.mirror.way_out import Permission
 from httpbed.addons.pages.page_check_table import CHECKS
 from httpbed.addons.pages.sites import catalog as catalog_of_sites
 from httpbed.addons.pages.sites import content_types
+from httpbed.addons.pages.sites.site import Site
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import campaign_setup, preparation
 from real_runs import Stage
@@ -59,7 +59,7 @@ def loader() -> BrowserLoader:
     return BrowserLoader(catalog(), SHELL, "nginx", print)
 
 
-def _mirrored(page: str, har: Path, loader: BrowserLoader) -> tuple[MirroredPage, list[str]]:
+def _mirrored(page: str, har: Path, loader: BrowserLoader) -> tuple[Site, list[str]]:
     said: list[str] = []
     recorder = Recorder(catalog(), SHELL, 60, said.append)
     return url.mirror(page, har, recorder, loader), said
@@ -94,10 +94,10 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(
         *(f"http://{other}{path}" for path in there),
     ]
     assert _bodies(tmp_path / "mine.har") == {f"http://{main}/": False, **dict.fromkeys(urls, True)}
-    assert mirrored.order == "recorded"
-    assert len(mirrored.site.origins) == 2
+    assert mirrored.skeleton
+    assert len(mirrored.origins) == 2
     # A skeleton may need one more file for its script.
-    assert mirrored.site.requests() - len(urls) in (1, 2)
+    assert mirrored.requests() - len(urls) in (1, 2)
 
 
 def test_a_page_that_names_only_its_own_files_makes_its_requests_itself(
@@ -107,8 +107,9 @@ def test_a_page_that_names_only_its_own_files_makes_its_requests_itself(
     monkeypatch.setenv("no_proxy", "*")
     with web_hosts() as (main, _):
         mirrored, _ = _mirrored(f"http://{main}/own", tmp_path / "mine.har", loader)
-    assert (mirrored.order, mirrored.site.skeleton) == ("its own", False)
-    paths = {one.path: one.bytes for one in mirrored.site.resources}
+    assert not mirrored.skeleton
+    assert json.loads((tmp_path / "mine.har").read_text())["log"]["_order"] == "its own"
+    paths = {one.path: one.bytes for one in mirrored.resources}
     assert paths.keys() == {"/own", "/style.css", "/bg.png", "/a.png", "/own.js", "/in.png"}
     assert paths["/in.png"] == len(PNG)
 
@@ -120,7 +121,7 @@ def test_a_page_that_requests_other_things_each_time_has_a_skeleton(
     monkeypatch.setenv("no_proxy", "*")
     with web_hosts() as (main, _):
         mirrored, said = _mirrored(f"http://{main}/changing", tmp_path / "mine.har", loader)
-    assert mirrored.order == "recorded"
+    assert mirrored.skeleton
     assert any("was not recorded" in one for one in said)
 
 

@@ -95,8 +95,7 @@ def command(
     if is_url:
         by = recorder.Recorder(known, browser, time_limit, say)
         by.require()
-        mirrored = url.mirror(source, output, by, loads)
-        site, named = mirrored.site, {"har": str(output), "order": mirrored.order}
+        site, named = url.mirror(source, output, by, loads), {"har": str(output)}
     else:
         site = folder.mirror(folder.read(Path(source), entry, strip=strip), output, loads, say)
         named = {"folder": str(output)}

@@ -132,15 +132,18 @@ class FolderPage(KnownPage):
     """The page's folder, relative to the experiment file."""
 
 
+Order = Literal["recorded", "its own"]
+
+
 class RecordedPage(KnownPage):
     """A site rebuilt from a HAR file."""
 
     har: str = Field(min_length=1)
     """The HAR file, relative to the experiment file."""
-    order: Literal["recorded", "its own"] | None = None
+    order: Order | None = None
     """What requests the page's resources. ``recorded``: a skeleton page, in the order of the HAR
-    file. ``its own``: the page itself, which needs all bodies in the HAR file. Default: ``its own``
-    if possible."""
+    file. ``its own``: the page itself, which needs all bodies in the HAR file. Default: what
+    ``httpbed pages mirror`` wrote into the file, else ``its own`` if possible."""
 
 
 def _named(value: object) -> object:

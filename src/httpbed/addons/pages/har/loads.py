@@ -154,6 +154,9 @@ class HarDocument:
     pages: tuple[HarPage, ...]
     entries: tuple[HarEntry, ...]
     """In the order of the file."""
+    order: str = ""
+    """What ``pages mirror`` found to request the page's resources
+    (:attr:`~httpbed.addons.pages.page.RecordedPage.order`); empty in files of other tools."""
 
 
 ERROR = 400

@@ -145,6 +145,7 @@ def _document(log: LogForm, bodies: Iterable[bytes | None]) -> HarDocument:
             _entry(index, form, body, is_firefox=is_firefox)
             for index, (form, body) in enumerate(zip(log.entries, bodies, strict=True))
         ),
+        order=log.order,
     )
 
 

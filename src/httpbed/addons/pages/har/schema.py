@@ -291,6 +291,7 @@ class LogForm(Form):
     browser: Annotated[ToolForm, BeforeValidator(_object)] = ToolForm()
     pages: Annotated[tuple[PageForm, ...], BeforeValidator(_list)] = ()
     entries: tuple[EntryForm, ...]
+    order: Word = Field("", alias="_order")
 
 
 class ArchiveForm(Form):

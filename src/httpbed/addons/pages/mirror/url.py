@@ -2,7 +2,7 @@
 
 The replay rebuilds the page with its origins. Where the page itself makes the same requests at each
 load, it may make them itself (``order = "its own"``). Otherwise, as with advertisements and clocks,
-a skeleton makes them in the recorded order.
+a skeleton makes them in the recorded order. The file has this order in ``log._order``.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from httpbed.addons.pages.har import writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.mirror.loader import BrowserLoader, broken_images
 from httpbed.addons.pages.mirror.recorder import PageRecording, Recorder, as_json, record
 from httpbed.addons.pages.mirror.way_out import MAX_BYTES
-from httpbed.addons.pages.page import RecordedPage
+from httpbed.addons.pages.page import Order, RecordedPage
 from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import Site
@@ -33,20 +32,11 @@ LOADS = 2
 """How often a page must make the recorded requests by itself."""
 MAX_NAMED = 5
 """Differences and destinations that are named."""
-Order = Literal["its own", "recorded"]
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class MirroredPage:
-    """A HAR file, and the order in which its replay makes the same requests at each load."""
-
-    site: Site
-    order: Order
-
-
-def mirror(url: str, target: Path, recorder: Recorder, loader: BrowserLoader) -> MirroredPage:
-    """Record a page into the HAR file ``target``, and try its replay.
+def mirror(url: str, target: Path, recorder: Recorder, loader: BrowserLoader) -> Site:
+    """Record a page into the HAR file ``target``, try its replay, and return the replayed site.
 
     Raises:
         ConfigError: It cannot be loaded, or replayed.
@@ -56,9 +46,8 @@ def mirror(url: str, target: Path, recorder: Recorder, loader: BrowserLoader) ->
         recording = asyncio.run(record(url, recorder, place / "recording"))
         _require_whole(url, recording, recorder.say)
         target.parent.mkdir(parents=True, exist_ok=True)
-        disk.write_output(target, as_json(_har(recording)))
         try:
-            return _tried(target, loader, place, recorder.say)
+            return _tried(_har(recording), target, loader, place, recorder.say)
         except ConfigError:
             target.unlink()
             raise
@@ -101,38 +90,44 @@ def _say_broken(load: BrowserLoad, say: Say) -> None:
         say(f"{more} further responses are errors or broken images")
 
 
-def _har(recording: PageRecording) -> object:
+def _har(recording: PageRecording) -> dict[str, Any]:
     load = recording.load
     started = datetime.fromtimestamp(load.navigated_at or 0, UTC)
     contents = {number: (body.content, body.is_binary) for number, body in recording.bodies.items()}
     return writer.har(load, started, bodies=contents)
 
 
-def _tried(har: Path, loader: BrowserLoader, place: Path, say: Say) -> MirroredPage:
+def _tried(har: dict[str, Any], target: Path, loader: BrowserLoader, place: Path, say: Say) -> Site:
+    _write(har, "its own", target)
     try:
-        return _loaded(har, "its own", loader, place, say)
+        return _loaded(target, "its own", loader, place, say)
     except ConfigError as error:
         for mistake in error.mistakes[:MAX_NAMED]:
             say(f"the page cannot make its requests itself: {mistake.reason}")
     say("a skeleton makes them in the recorded order: Speed Index and paints have no meaning")
-    return _loaded(har, "recorded", loader, place, say)
+    _write(har, "recorded", target)
+    return _loaded(target, "recorded", loader, place, say)
 
 
-def _loaded(har: Path, order: Order, loader: BrowserLoader, place: Path, say: Say) -> MirroredPage:
+def _write(har: dict[str, Any], order: Order, target: Path) -> None:
+    har["log"]["_order"] = order
+    disk.write_output(target, as_json(har))
+
+
+def _loaded(target: Path, order: Order, loader: BrowserLoader, place: Path, say: Say) -> Site:
     """Load the replay; a page that makes its own requests must make the same each time.
 
     Raises:
         ConfigError: It does not, or the file cannot be replayed so.
     """
-    page = RecordedPage(har=har.name, order=order)
-    cached = sites.ensure(page, 0, har.parent, say)
+    cached = sites.ensure(RecordedPage(har=target.name), 0, target.parent, say)
     say(f"replay of {cached.site.source}")
     for number in range(1, LOADS + 1 if order == "its own" else 2):
         say(f"loading its replay, time {number}")
-        named = {"har": str(har.absolute()), "order": order}
+        named = {"har": str(target.absolute())}
         if wrong := _differences(cached, loader.load_page(named, cached, place)):
-            raise ConfigError([Mistake(har.name, one) for one in wrong])
-    return MirroredPage(cached.site, order)
+            raise ConfigError([Mistake(target.name, one) for one in wrong])
+    return cached.site
 
 
 def _differences(cached: CachedSite, load: BrowserLoad) -> list[str]:

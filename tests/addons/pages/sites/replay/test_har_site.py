@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hars import CDN, MAIN, MIXED, Said, har
-from httpbed.addons.pages.page import RecordedPage
+from httpbed.addons.pages.page import Order, RecordedPage
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.replay import har_site
 from httpbed.addons.pages.sites.replay.order import PLAN_PATH
@@ -73,16 +73,48 @@ def test_a_page_with_all_its_causing_bodies_is_replayed_itself(tmp_path: Path) -
     "first",
     [
         replace(OWN[0], text=None),
-        replace(OWN[0], url=f"{MAIN}:8443/"),
-        replace(OWN[0], url="http://www.page.test/"),
+        replace(OWN[0], url=f"{MAIN}:8443/", text=_HTML + f"<a href={MAIN}:8443/>", size=300),
+        replace(OWN[0], url="http://www.page.test/", text=_HTML + f"<a href={MAIN}/>", size=300),
         replace(OWN[0], size=10),
     ],
 )
 def test_obstacles_to_replaying_a_page_itself(first: Said, tmp_path: Path) -> None:
-    """A missing body, an impossible length, or URLs that lead elsewhere."""
+    """A missing body, an impossible length, or the name of an address that the replay has not."""
     result, stated = made(tmp_path, (first, OWN[1]))
     assert result.skeleton
     assert any("skeleton" in one for one in stated)
+
+
+@pytest.mark.parametrize("address", [f"{MAIN}:8443", "http://www.page.test"])
+def test_a_page_at_another_address_that_no_body_names_is_replayed_itself(
+    address: str, tmp_path: Path
+) -> None:
+    """All of its references are relative."""
+    first, image = (replace(one, url=one.url.replace(MAIN, address)) for one in OWN)
+    assert not made(tmp_path, (first, image))[0].skeleton
+
+
+@pytest.mark.parametrize(
+    ("order", "wanted", "is_skeleton"),
+    [
+        ("recorded", None, True),
+        ("its own", None, False),
+        ("recorded", "its own", False),
+        ("backwards", None, False),
+        (7, None, False),
+    ],
+)
+def test_a_recording_has_the_order_of_its_requests(
+    order: object, wanted: Order | None, is_skeleton: bool, tmp_path: Path
+) -> None:
+    """An experiment may want another one; a word that httpbed does not write says nothing."""
+    wide = (replace(OWN[0], text=_HTML + " " * 3000, size=3000), OWN[1])
+    recording = json.loads(har(wide))
+    recording["log"]["_order"] = order
+    (tmp_path / "site.har").write_text(json.dumps(recording))
+    (tmp_path / "site/files/0").mkdir(parents=True)
+    page = RecordedPage(har="site.har", order=wanted)
+    assert har_site.make(page, 1, tmp_path, tmp_path / "site", print).skeleton == is_skeleton
 
 
 def test_a_document_too_short_for_a_skeleton_gets_a_script(tmp_path: Path) -> None:

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 from urllib.parse import urljoin, urlsplit
 
 from httpbed.addons.pages.har import parser
-from httpbed.addons.pages.page import RecordedPage
+from httpbed.addons.pages.page import Order, RecordedPage
 from httpbed.addons.pages.sites.replay import bodies, headers, order, selection
 from httpbed.addons.pages.sites.replay.bodies import Body, Size
 from httpbed.addons.pages.sites.replay.headers import Fields
@@ -38,10 +38,11 @@ from httpbed.addons.pages.sites.site import (
 )
 from httpbed.base.errors import ConfigError, Mistake
 
-VERSION = "3"
+VERSION = "4"
 """Of how a site is made: another version makes another site of the same file."""
 MAX_NAMED = 5
 """Origins that a sentence names."""
+ORDERS: dict[str, Order] = {one: one for one in get_args(Order)}
 ANSWERS_FILE = "answers.json"
 """File beside the origins' folders, for ``pages/programs/builtin/replay_origin``."""
 
@@ -65,8 +66,8 @@ class ReplayedHar:
     name: str
     selected: Selection
     sha256: str
-    order: Literal["recorded", "its own"] | None = None
-    """Order of the requests that the experiment wants."""
+    order: Order | None = None
+    """Order of the requests that the experiment wants, or else the file."""
 
     @cached_property
     def sizes(self) -> list[Size]:
@@ -146,20 +147,22 @@ def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
         raise ConfigError([Mistake(file.name, "is not a file", "name a HAR file")])
     with file.open("rb") as handle:
         content = handle.read(parser.MAX_BYTES + 1)
-    selected = selection.choose(parser.read(content, file.name), file.name)
+    document = parser.read(content, file.name)
+    wanted = page.order or ORDERS.get(document.order)
+    selected = selection.choose(document, file.name)
     if all(one.entry.timings.wait is None for one in selected.requests):
         reason = "no entry has a wait, so nothing says how long the servers took"
         raise ConfigError([Mistake(f"{file.name}: log.entries", reason, "export it with timings")])
     cut = [one for one in selected.requests if _is_cut(one)]
-    if cut and page.order == "its own":
+    if cut and wanted == "its own":
         mistakes = [_of_cut(one, file.name) for one in cut]
         raise ConfigError(parser.first_mistakes(mistakes, file.name))
     selected = _without_cut(selected, cut)
-    read = ReplayedHar(file.name, selected, hashlib.sha256(content).hexdigest(), page.order)
+    read = ReplayedHar(file.name, selected, hashlib.sha256(content).hexdigest(), wanted)
     if sum(one.bytes for one in read.sizes) > MAX_BYTES:
         reason = f"has bodies of more than {MAX_BYTES} bytes in all"
         raise ConfigError([Mistake(file.name, reason, "leave some out")])
-    if page.order == "its own" and (obstacle := _obstacle(read)):
+    if wanted == "its own" and (obstacle := _obstacle(read)):
         raise ConfigError([Mistake(file.name, obstacle, "leave the order out")])
     return read
 
@@ -202,8 +205,7 @@ def _obstacle(read: ReplayedHar) -> str:
         is_elsewhere = (
             url.scheme.lower() != "https" or url.hostname != one.host or url.port not in (None, 443)
         )
-        # Only where it is wanted: sites made before have a skeleton then, and a digest.
-        if is_elsewhere and (read.order != "its own" or _is_named(read, url.netloc)):
+        if is_elsewhere and _is_named(read, url.netloc):
             return f"{url.scheme}://{url.netloc} is not the address of its replay"
         is_missing = one.entry.body is None and size.bytes > 0
         # An image requests nothing, not even an SVG file.
@@ -239,7 +241,7 @@ def _responses(read: ReplayedHar, changes: list[str]) -> tuple[list[ReplayedResp
     encoded = [
         _encoded(one, size.bytes) for one, size in zip(selected.requests, read.sizes, strict=True)
     ]
-    obstacle = _obstacle(read) if read.order != "recorded" else "the experiment wants that order"
+    obstacle = _obstacle(read) if read.order != "recorded" else "that order is wanted"
     is_own = not obstacle and all(map(_is_own, selected.requests, encoded))
     if not is_own:
         changes.append(f"a skeleton requests all in recorded order: {obstacle or 'lengths'}")
@@ -338,7 +340,7 @@ def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator
     if times.capped:
         yield (
             f"{times.capped} waits may be queueing behind other responses: each counts as the"
-            " shortest of its origin"
+            " shortest of its origin, or as none where no wait is longer than queueing"
         )
     if times.unknown:
         yield f"{times.unknown} responses have no wait in the file: they are not delayed"

@@ -22,7 +22,8 @@ that were under way between request and head, and a round trip for each time tha
 window was used up. A window begins with ten segments (RFC 6928) and doubles each round trip, so it
 is used up as often as the bytes on the connection double. What is within this bound may be
 queueing; such a response gets at most the shortest server time of its origin. A longer wait is the
-server's.
+server's. An origin without any longer wait shows no server time at all: its shortest wait may have
+queued, too.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ RECORD_BYTES, PACKET_BYTES = 2**14, 1200
 """What arrives at once over TLS, and over QUIC."""
 ROUNDED_S = 0.002
 """Shorter times are no server time: browsers round, and a request takes time to send."""
-MIN_BYTES, MIN_RECEIVED_S = 2**16, 0.01
+MIN_BYTES, MIN_RECEIVED_S = 2**15, 0.01
 """Least bytes and time from which a rate is computed."""
 MIN_RECORD_BYTES, MIN_ALIKE = 4096, 3
 """Least length and number of the records whose waits give the rate; they differ by no more than
@@ -91,13 +92,17 @@ def server_times(requests: Sequence[SelectedRequest], sizes: Sequence[Size]) -> 
         shortest[one.host] = min(net_s, shortest.get(one.host, net_s))
     link = _UnderWay(arrivals)
     connections = _connections(requests, arrivals)
-    delays_s = []
+    queued_s = []
     for number, (one, arrival) in enumerate(zip(requests, arrivals, strict=True)):
         on_connection = connections[_connection(one)].beside(arrival) + records[number]
-        queued_s = link.beside(arrival) * byte_s + pauses(on_connection) * round_trips_s[one.host]
-        least_s = shortest[one.host]
-        may_have_queued = nets_s[number] <= least_s + queued_s + ROUNDED_S
-        delays_s.append(least_s if may_have_queued else nets_s[number])
+        paused_s = pauses(on_connection) * round_trips_s[one.host]
+        queued_s.append(link.beside(arrival) * byte_s + paused_s + ROUNDED_S)
+    waits = [*zip(requests, nets_s, queued_s, strict=True)]
+    waited = {one.host for one, net_s, most_s in waits if net_s > most_s}
+    delays_s = []
+    for one, net_s, most_s in waits:
+        least_s = shortest[one.host] if one.host in waited else 0.0
+        delays_s.append(least_s if net_s <= least_s + most_s else net_s)
     return ServerTimes(
         delays_s=tuple(round(delay_s, 4) for delay_s in delays_s),
         capped=sum(delay_s < net_s for delay_s, net_s in zip(delays_s, nets_s, strict=True)),
