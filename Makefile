@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo quick test test-slow test-virtual check lint types rust-lints rust-tests rust-quick quiche build calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-explain bench-claims reproduce docs
+.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick quiche build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-explain bench-claims reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -69,12 +69,24 @@ test-virtual: prepare  ## build the kernel of guests, and run the tests of virtu
 	@httpbed toolbox kernel >/dev/null
 	python -m pytest --quiet -p no:cacheprovider tests/virtual
 
+test-install: build  ## install the wheel on a fresh minimal Debian as pip, pipx and uv do, and run it there
+	python -m pytest --quiet -p no:cacheprovider tests/install
+
 calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine
 	@httpbed calibrate
 
 build: prepare  ## the wheel, with the Rust executables and the kernel of guests in it, into dist/
 	PYTHONPATH=src python setup/wheel_kernel.py build/guest-kernel
 	HTTPBED_WHEEL_KERNEL=$(CURDIR)/build/guest-kernel uv build --quiet --wheel --no-build-isolation --out-dir dist .
+
+build-arm64: prepare  ## the wheel for arm64, without a kernel of guests, built on x86-64 with rustup
+	rustup --quiet target add aarch64-unknown-linux-musl
+	HTTPBED_WHEEL_TARGET=aarch64-unknown-linux-musl \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld \
+	    uv build --quiet --wheel --no-build-isolation --out-dir dist .
+
+deb: build  ## a Debian package of the wheel with its locked Python packages, into dist/
+	setup/make-deb
 
 bench: prepare  ## what a trial costs beside its transfer, and what each verb costs to start
 	python bench/trial.py $(ARGS)

@@ -3,21 +3,22 @@
 ``$HTTPBED_WHEEL_KERNEL`` names a folder with the kernel of guests (``setup/wheel_kernel.py``),
 which `make build` adds, too.
 
-Cargo builds them for this machine and links them statically, because they run in root filesystems
-that do not contain this machine's libraries. ``$CARGO`` overrides the cargo on the PATH.
+Cargo builds them for this machine, or for the target triple in ``$HTTPBED_WHEEL_TARGET``, and links
+them statically, because they run in root filesystems that do not contain this machine's libraries.
+``$CARGO`` overrides the cargo on the PATH.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sysconfig
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNEL_FOLDER = "HTTPBED_WHEEL_KERNEL"
+TARGET = "HTTPBED_WHEEL_TARGET"
 EXECUTABLES = ("httpbed-link", "httpbed-probe", "httpbed-sandbox")
 
 
@@ -27,7 +28,9 @@ class CargoHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Run cargo; hatchling calls this before it collects the wheel's files."""
         del version  # editable and standard wheels contain the same executables
-        folder = _build(Path(self.root), os.environ.get("CARGO", "cargo"))
+        cargo = os.environ.get("CARGO", "cargo")
+        triple = os.environ.get(TARGET) or _host_triple(cargo)
+        folder = _build(Path(self.root), cargo, triple)
         build_data["shared_scripts"] |= {str(folder / name): name for name in EXECUTABLES}
         if commit := _commit(Path(self.root)):
             file = folder / "commit"
@@ -39,7 +42,7 @@ class CargoHook(BuildHookInterface[Any]):
                     f"httpbed/addons/virtual/kernel/{file.name}"
                 )
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{_platform()}"
+        build_data["tag"] = f"py3-none-linux_{triple.partition('-')[0]}"
 
 
 def _commit(root: Path) -> str:
@@ -54,9 +57,8 @@ def _commit(root: Path) -> str:
     return commit.stdout.strip() + ("+" if changes.stdout else "")
 
 
-def _build(root: Path, cargo: str) -> Path:
+def _build(root: Path, cargo: str, triple: str) -> Path:
     """Build with the locked crates and return the folder of the executables."""
-    triple = _host_triple(cargo)
     flags = f"CARGO_TARGET_{triple.upper().replace('-', '_')}_RUSTFLAGS"
     static = f"{os.environ.get(flags, '')} -C target-feature=+crt-static".strip()
     target = Path(os.environ.get("CARGO_TARGET_DIR", root / "target"))
@@ -81,8 +83,3 @@ def _host_triple(cargo: str) -> str:
     """
     version = subprocess.run([cargo, "-vV"], check=True, capture_output=True, text=True).stdout
     return next(line.split()[1] for line in version.splitlines() if line.startswith("host:"))
-
-
-def _platform() -> str:
-    """Return this machine's platform tag for wheels, such as ``linux_x86_64``."""
-    return sysconfig.get_platform().replace("-", "_").replace(".", "_")

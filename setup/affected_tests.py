@@ -66,9 +66,8 @@ def nearest(changed: Iterable[str]) -> list[str]:
     while level:
         seen.update(dict.fromkeys(sorted(level)))
         level = {user for path in level for user in importers.get(path, ())} - set(seen)
-    return [
-        path for path in seen if Path(path).match("test_*.py") and "virtual" not in Path(path).parts
-    ]
+    tests = (Path(path) for path in seen if Path(path).match("test_*.py"))
+    return [str(path) for path in tests if not {"virtual", "install"} & {*path.parts}]
 
 
 def tests_that_name(path: Path) -> list[str]:

@@ -134,6 +134,7 @@ impl Confinement {
         refuse_special_modes(&mut refused)?;
         let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
         let foreign = Rules::from([(libc::SYS_socket, vec![none_of(&FAMILIES)?])]);
+        #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut))]
         let mut filters = vec![
             compiled(refused, libc::EPERM)?,
             compiled(absent, libc::ENOSYS)?,

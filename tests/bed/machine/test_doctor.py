@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.machine import doctor, facts
+from httpbed.bed.machine import capability_tests, doctor, facts
 from httpbed.bed.toolbox import root_filesystem
 
 
@@ -149,3 +149,10 @@ def test_a_cache_that_cannot_be_written_makes_the_machine_unable(
     found = capabilities({}, monkeypatch)["free disk for the cache"]
     assert (found.ok, found.figure) == (False, f"this user cannot write to {tmp_path}")
     assert found.remedy == "set HTTPBED_CACHE to a folder of yours"
+
+
+def test_without_ip_no_interface_is_tested() -> None:
+    """A fresh machine without iproute2 has the toolbox's ip later; no module is missing."""
+    for step in (capability_tests._stamps, capability_tests._gso):
+        with pytest.raises(OSError, match="not tested: no ip program"):
+            step(None)

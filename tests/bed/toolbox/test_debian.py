@@ -107,3 +107,28 @@ def test_a_missing_date_is_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "index").write_text(text)
     assert debian.index_dates(tmp_path / "index") == Index()
+
+
+def test_perl_without_modules_gets_those_of_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a minimal Debian, which has perl-base; they are fetched once."""
+    perl, fetched = tmp_path / "bin/perl", list[tuple[str, ...]]()
+    perl.parent.mkdir()
+    perl.write_text('#!/bin/sh\ncase "$*" in *Digest*) exit 2;; *) printf 5.40;; esac\n')
+    perl.chmod(0o755)
+    monkeypatch.setenv("PATH", str(perl.parent), prepend=":")
+
+    def unpack(packages: tuple[str, ...], target: Path) -> None:
+        fetched.append(packages)
+        (target / "usr/lib/any/perl/5.40").mkdir(parents=True)
+
+    monkeypatch.setattr(debian, "unpack", unpack)
+    for _ in range(2):
+        env, modules, program = debian._perl(lambda _: None)
+        assert (env, program) == ("env", "perl")
+        assert modules.startswith("PERL5LIB=")
+        assert modules.endswith("/usr/lib/any/perl/5.40")
+    assert fetched == [("perl-modules-5.40", "libperl5.40")]
+    perl.write_text("#!/bin/sh\n")
+    assert debian._perl(lambda _: None) == ["perl"]

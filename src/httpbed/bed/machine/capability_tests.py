@@ -54,8 +54,8 @@ def main() -> None:
         findings["network"] = _test(lambda: _unshare(_NEWNET))
         findings["mount"] = _test(_mounts)
         findings["veth"] = _test(lambda: _veth(ip))
-        findings["packet"] = _test(_stamps)
-        findings["gso"] = _test(_gso)
+        findings["packet"] = _test(lambda: _stamps(ip))
+        findings["gso"] = _test(lambda: _gso(ip))
         findings["tbf"] = _test(lambda: _qdisc(request["tc"], request["tbf"]))
         for name in request["congestion"]:
             findings[f"congestion {name}"] = _test(lambda name=name: _congestion(ip, name))  # type: ignore[misc]
@@ -137,8 +137,9 @@ def _veth(ip: list[str] | None) -> str:
     return "veth"
 
 
-def _stamps() -> str:
+def _stamps(ip: list[str] | None) -> str:
     """Test that a frame received at the far end has the kernel's receive timestamp."""
+    _require_ip(ip)
     with _far_end() as far, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near:
         near.sendto(b"test", (_FAR, 9))
         _, stamps = _frames(far, 1)
@@ -147,8 +148,9 @@ def _stamps() -> str:
     return "every frame has one"
 
 
-def _gso() -> str:
+def _gso(ip: list[str] | None) -> str:
     """Send one large UDP packet for the kernel to segment, without the interface's offload."""
+    _require_ip(ip)
     with _far_end() as far, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as near:
         value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_STXCSUM, 0))
         request = struct.pack("16sP16x", b"near", ctypes.addressof(value))
@@ -218,9 +220,15 @@ def _pid() -> str:
     return "with its own /proc"
 
 
-def _ip(ip: list[str] | None, words: str) -> None:
+def _require_ip(ip: list[str] | None) -> list[str]:
+    """Return the command of ip, without which there are no interfaces to test."""
     if ip is None:
         raise OSError("not tested: no ip program")
+    return ip
+
+
+def _ip(ip: list[str] | None, words: str) -> None:
+    ip = _require_ip(ip)
     subprocess.run([*ip, *words.split()], check=True, capture_output=True, text=True)
 
 

@@ -164,6 +164,8 @@ def _apt_get(folder: Path, words: list[str]) -> str | None:
 # The keyring verifies Debian's suites; Debian's derivatives may not have it.
 _MMDEBSTRAP = ("mmdebstrap", "debian-archive-keyring")
 _KEYRINGS = Path("usr/share/keyrings")
+_PERL_MODULES = ("English", "Digest::SHA", "Time::HiRes")
+"""Modules that mmdebstrap loads, and that perl-base lacks."""
 _NEEDED_TOOLS = ("apt-get", "dpkg-deb", "perl", "tar")
 
 
@@ -177,7 +179,26 @@ def mmdebstrap(say: Callable[[str], None]) -> list[str]:
     if not unpacked.exists():
         say("fetching mmdebstrap")
         unpack_once(_MMDEBSTRAP, unpacked)
-    return ["perl", str(unpacked / "usr/bin/mmdebstrap"), f"--keyring={unpacked / _KEYRINGS}"]
+    program = [str(unpacked / "usr/bin/mmdebstrap"), f"--keyring={unpacked / _KEYRINGS}"]
+    return [*_perl(say), *program]
+
+
+def _perl(say: Callable[[str], None]) -> list[str]:
+    """Return perl's command; fetch its modules if the machine has only those of perl-base.
+
+    Debian's images of containers are such machines. Modules belong to a version of perl.
+    """
+    words = ["perl", *(f"-M{module}" for module in _PERL_MODULES), "-e", ""]
+    if subprocess.run(words, check=False, capture_output=True).returncode == 0:
+        return ["perl"]
+    words = ["perl", "-MConfig", "-e", 'print join ".", @Config{"PERL_REVISION", "PERL_VERSION"}']
+    version = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    unpacked = folders.cache() / f"perl-{version}"
+    if not unpacked.exists():
+        say("fetching the modules of perl")
+        unpack_once((f"perl-modules-{version}", f"libperl{version}"), unpacked)
+    places = [unpacked / f"usr/share/perl/{version}", *unpacked.glob(f"usr/lib/*/perl/{version}")]
+    return ["env", f"PERL5LIB={':'.join(map(str, places))}", "perl"]
 
 
 def _require_tools() -> None:
