@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import shlex
 import subprocess
@@ -26,12 +25,11 @@ from typing import Any
 
 from httpbed.addons.gate import ci_formats, gate_report
 from httpbed.addons.gate.bisection import checkout
+from httpbed.addons.gate.gate_report import Gate
 from httpbed.addons.gate.git_repository import GitError
 from httpbed.addons.gate.program_build import BUILD_TIMEOUT_S, build
 from httpbed.base import units
 from httpbed.base.errors import HttpbedError, RejectedValueError
-from httpbed.experiment.roles import BUILD, BUILDS
-from httpbed.results.regression import TreatmentChange
 from httpbed.store import query
 
 STANDARD = "standard"
@@ -41,6 +39,7 @@ MAX_COMMENT = 60_000
 MAX_PAGES = 20
 """Of 100 comments each."""
 MAX_LOG = 2_000
+VIEWER = "{ viewer { login } }"
 SEEN = {"pass": "No treatment became slower", "inconclusive": "The blocks settle nothing"}
 
 
@@ -61,20 +60,20 @@ def main(words: Sequence[str]) -> int:
 def measure(inputs: Mapping[str, str]) -> int:
     """Build and measure both revisions; print annotations; return 1 if the head is slower."""
     work = Path(tempfile.mkdtemp(prefix="httpbed-", dir=inputs.get("RUNNER_TEMP")))
-    reproduce: list[str] = []
+    reproduce: Sequence[str] = ()
     try:
         margin = units.parse_share(inputs.get("THRESHOLD") or "3 %")
         with base_checkout(inputs["BASE"], work / "base") as base:
             builds = {"base": built("base", base, inputs), "head": built("head", Path(), inputs)}
-            campaigns, reproduce = measured(builds, work, inputs)
+            reproduce = commands(inputs)
+            campaigns = measured(builds, work, inputs)
             read = [query.read(Path(one)) for one in campaigns]
             gate = gate_report.decide(read, metric=None, margin=margin, treatments=True)
             print(ci_formats.in_github(gate, strict=False), end="")
             text = gate_report.in_markdown(gate, strict=False)
             ci_formats.append_to_summary(text)
             code, verdict = int(gate_report.fails(gate, strict=False)), str(gate.verdict)
-            if len(campaigns) == 1:
-                text += explanation(campaigns[0], gate.changes)
+            text += explanation(gate)
     except (NotMeasuredError, HttpbedError, RejectedValueError) as reason:
         print(f"::error title=httpbed::{ci_formats.escaped(str(reason))}")
         code, verdict, text = 1, "not measured", fenced(str(reason))
@@ -111,42 +110,66 @@ def built(name: str, folder: Path, inputs: Mapping[str, str]) -> Path:
     return executable
 
 
-def measured(
-    builds: Mapping[str, Path], work: Path, inputs: Mapping[str, str]
-) -> tuple[list[str], list[str]]:
-    """Run both builds; return the campaigns to compare, and the command lines that do the same."""
-    name, scenario = inputs["PROGRAM"], inputs.get("SCENARIO") or STANDARD
+def measured(builds: Mapping[str, Path], work: Path, inputs: Mapping[str, str]) -> list[str]:
+    """Run both builds; return the campaigns to compare."""
+    campaigns = ("campaign",) if of_standard(inputs) else ("base", "head")
+    places = {name: work / f"run-{name}" for name in campaigns}
+    for words in runs(inputs, str(builds["base"]), str(builds["head"]), places):
+        printed([*words, "--json"], accepted=(0, 1))
+    return [str(place) for place in places.values()]
+
+
+def of_standard(inputs: Mapping[str, str]) -> bool:
+    """Whether the builds run in the standard networks, in one campaign."""
+    return (inputs.get("SCENARIO") or STANDARD) == STANDARD
+
+
+def runs(
+    inputs: Mapping[str, str], base: str, head: str, places: Mapping[str, Path]
+) -> Iterator[list[str]]:
+    """Yield the command lines that run both builds, into the folders of their campaigns."""
+    name = inputs["PROGRAM"]
     recipes = ["--recipes", inputs["RECIPES"]] if inputs.get("RECIPES") else []
-    if scenario == STANDARD:
+    if of_standard(inputs):
         words = ["httpbed", "gate", "--scenarios", STANDARD, *recipes]
-        words += ["--program", f"{name}={builds['base']}", "--against", f"{name}={builds['head']}"]
-        printed([*words, "-o", str(work / "campaign"), "--json"], accepted=(0, 1))
-        return [str(work / "campaign")], [shlex.join(words)]
-    lines = list[str]()
-    for revision, executable in builds.items():
-        words = ["httpbed", "run", scenario, *recipes, "--clock", "virtual"]
-        words += ["--program", f"{name}={executable}"]
-        printed([*words, "-o", str(work / f"run-{revision}"), "--json"], accepted=(0, 1))
-        lines.append(shlex.join([*words, "-o", revision]))
-    return [str(work / f"run-{revision}") for revision in builds], lines
+        words += ["--program", f"{name}={base}", "--against", f"{name}={head}"]
+        yield [*words, "-o", str(places["campaign"])]
+        return
+    for revision, executable in (("base", base), ("head", head)):
+        words = ["httpbed", "run", inputs["SCENARIO"], *recipes, "--clock", "virtual"]
+        words += ["--program", f"{name}={executable}", "-o", str(places[revision])]
+        yield words
 
 
-def explanation(campaign: str, changes: Sequence[TreatmentChange]) -> str:
-    """Return why the treatment that changed most is slower now, as Markdown; empty if none is."""
-    slower = [one for one in changes if one.verdict == "regression" and math.isfinite(one.ratio)]
-    if not slower:
-        return ""
-    worst = max(slower, key=lambda one: abs(one.ratio - 1))
-    sides = [
-        ",".join(f"{name}={level}" for name, level in {**worst.levels, BUILD: build}.items())
-        for build in BUILDS
+def commands(inputs: Mapping[str, str]) -> list[str]:
+    """Return the lines of a shell that measure the same in a reader's checkout."""
+    base, executable = Path("../base"), inputs["EXECUTABLE"]
+    folders = ("campaign", "base", "head")
+    places = {name: Path(f"../httpbed-{name}") for name in folders}
+    margin = ["--margin", inputs.get("THRESHOLD") or "3 %"]
+    lines = list(runs(inputs, f"{base}/{executable}", f"./{executable}", places))
+    if of_standard(inputs):
+        lines[0] += margin
+    else:
+        lines.append(["httpbed", "gate", str(places["base"]), str(places["head"]), *margin])
+    return [
+        "# in a checkout of the pull request",
+        shlex.join(["git", "worktree", "add", "--detach", str(base), inputs["BASE"]]),
+        f"( cd {base} && {inputs['BUILD']} )",
+        inputs["BUILD"],
+        *map(shlex.join, lines),
     ]
-    words = ["httpbed", "explain", campaign, "--why", *sides, "--format", "markdown"]
+
+
+def explanation(gate: Gate) -> str:
+    """Return why the treatment that changed most is slower now, as Markdown; empty if none is."""
+    if not (words := gate_report.explaining(gate)):
+        return ""
+    words = [*words, "--format", "markdown"]
     ended = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
     if ended.returncode:
         return ""
-    summary = f"Why {', '.join(worst.levels.values())} is slower".replace("<", "&lt;")
-    return f"\n<details><summary>{summary}</summary>\n\n{ended.stdout}\n</details>\n\n"
+    return f"\n<details><summary>Why it is slower</summary>\n\n{ended.stdout}\n</details>\n\n"
 
 
 def printed(words: Sequence[str], accepted: Sequence[int]) -> str:
@@ -179,6 +202,7 @@ def marker(inputs: Mapping[str, str]) -> str:
 def comment(text: str, environment: Mapping[str, str]) -> int:
     """Write the comment of the pull request, or replace the one of an earlier run.
 
+    Everyone can write the marker of a comment, so only those of the token's own user are replaced.
     A fork has no token that may write, and GitHub may not answer. The summary has the table in any
     case, so a comment that cannot be written fails no job.
     """
@@ -187,18 +211,35 @@ def comment(text: str, environment: Mapping[str, str]) -> int:
     issue = f"{repository}/issues/{int(event['pull_request']['number'])}/comments"
     first = text.splitlines()[0]
     try:
+        author = writer(environment)
         earlier = next(
-            (one["id"] for one in comments(issue, environment) if one["body"].startswith(first)),
+            (
+                one["id"]
+                for one in comments(issue, environment)
+                if one["body"].startswith(first) and (one.get("user") or {}).get("login") == author
+            ),
             None,
         )
         if earlier:
-            request(f"{repository}/issues/comments/{earlier}", environment, "PATCH", text)
+            request(f"{repository}/issues/comments/{earlier}", environment, "PATCH", {"body": text})
         else:
-            request(issue, environment, "POST", text)
+            request(issue, environment, "POST", {"body": text})
     except OSError as error:  # urllib's errors are some
         cause = " (the token may not write)" if getattr(error, "code", 0) in {401, 403, 404} else ""
         print(f"::notice title=httpbed::no comment: {ci_formats.escaped(str(error))}{cause}")
     return 0
+
+
+def writer(environment: Mapping[str, str]) -> str:
+    """Return the name of the token's user: github-actions[bot], for the token of a job.
+
+    Raises:
+        OSError: GitHub names none, or does not answer.
+    """
+    answer = request(environment["GITHUB_GRAPHQL_URL"], environment, "POST", {"query": VIEWER})
+    if name := ((answer.get("data") or {}).get("viewer") or {}).get("login"):
+        return str(name)
+    raise OSError("GitHub does not name the token's user")
 
 
 def comments(issue: str, environment: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
@@ -211,7 +252,10 @@ def comments(issue: str, environment: Mapping[str, str]) -> Iterator[Mapping[str
 
 
 def request(
-    address: str, environment: Mapping[str, str], method: str = "GET", text: str | None = None
+    address: str,
+    environment: Mapping[str, str],
+    method: str = "GET",
+    values: Mapping[str, str] | None = None,
 ) -> Any:
     """Ask GitHub's API."""
     headers = {
@@ -219,7 +263,7 @@ def request(
         "Authorization": f"Bearer {environment['GITHUB_TOKEN']}",
         "X-GitHub-Api-Version": "2022-11-28",
     }
-    data = None if text is None else json.dumps({"body": text}).encode()
+    data = None if values is None else json.dumps(values).encode()
     asked = urllib.request.Request(address, data, headers, method=method)  # noqa: S310 - GitHub's
     with urllib.request.urlopen(asked, timeout=TIMEOUT_S) as answer:  # noqa: S310 - as above
         return json.load(answer)

@@ -6,6 +6,7 @@ import http.server
 import importlib.util
 import json
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -26,6 +27,9 @@ assert _SPEC is not None
 assert _SPEC.loader is not None
 action: Any = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(action)
+
+
+BOT = "github-actions[bot]"
 
 
 @dataclass
@@ -59,14 +63,18 @@ def api() -> Iterator[Api]:
             self.answer(200, state.comments[100 * (page - 1) : 100 * page])
 
         def write(self) -> None:
-            state.methods.append(self.command)
             given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if not state.may_write:
+            if self.path == "/graphql":
+                self.answer(200, {"data": {"viewer": {"login": BOT}}})
+            elif not state.may_write:
                 self.answer(403, {"message": "Resource not accessible by integration"})
             elif self.command == "POST":
-                state.comments.append({"id": len(state.comments) + 1, **given})
+                state.methods.append("POST")
+                user = {"login": BOT}
+                state.comments.append({"id": len(state.comments) + 1, "user": user, **given})
                 self.answer(201, state.comments[-1])
             else:
+                state.methods.append("PATCH")
                 number = int(self.path.rpartition("/")[2])
                 state.comments[number - 1]["body"] = given["body"]
                 self.answer(200, state.comments[number - 1])
@@ -88,6 +96,7 @@ def environment(api: Api, tmp_path: Path) -> dict[str, str]:
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
     return {
         "GITHUB_API_URL": api.address,
+        "GITHUB_GRAPHQL_URL": f"{api.address}/graphql",
         "GITHUB_REPOSITORY": "owner/name",
         "GITHUB_EVENT_PATH": str(event),
         "GITHUB_TOKEN": "token",
@@ -95,9 +104,13 @@ def environment(api: Api, tmp_path: Path) -> dict[str, str]:
 
 
 def test_one_comment_is_written_and_replaced(api: Api, environment: dict[str, str]) -> None:
-    """Also behind two hundred others; another program has a comment of its own."""
-    api.comments += [{"id": number + 1, "body": "thanks"} for number in range(200)]
+    """Also behind two hundred forged ones of other users; another program has its own."""
     inputs = {"PROGRAM": "curl", "SCENARIO": "standard"}
+    marked = action.body("pass", "forged", [], inputs)
+    users = [{"login": "mallory"}, None]
+    api.comments += [
+        {"id": number + 1, "body": marked, "user": users[number % 2]} for number in range(200)
+    ]
     for verdict in ("regression", "pass"):
         text = action.body(verdict, "table", ["httpbed gate"], inputs)
         assert action.comment(text, environment) == 0
@@ -115,7 +128,7 @@ def test_a_fork_without_rights_does_not_fail(api: Api, environment: dict[str, st
     assert api.comments == []
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    nowhere = {"GITHUB_API_URL": f"http://127.0.0.1:{port}"}
+    nowhere = dict.fromkeys(("GITHUB_API_URL", "GITHUB_GRAPHQL_URL"), f"http://127.0.0.1:{port}")
     assert action.comment("text", environment | nowhere) == 0
 
 
@@ -178,3 +191,28 @@ def test_a_build_that_fails_has_a_reason_and_no_verdict(
     assert values["verdict"] == "not measured"
     assert reason in Path(values["comment"]).read_text()
     assert git(repository, "worktree", "list").count("\n") == 0
+
+
+@pytest.mark.parametrize("scenario", ["standard", "ci/bench.toml"])
+def test_the_commands_of_a_comment_name_no_folder_of_the_runner(scenario: str) -> None:
+    """A reader runs them in a checkout of the pull request."""
+    inputs = {
+        "PROGRAM": "my-server",
+        "BUILD": "make server",
+        "EXECUTABLE": "out dir/server",
+        "RECIPES": "ci/recipes",
+        "SCENARIO": scenario,
+        "THRESHOLD": "1 %",
+        "BASE": "0123abc",
+        "RUNNER_TEMP": "/runner",
+    }
+    lines = action.commands(inputs)
+    assert lines[1:4] == [
+        "git worktree add --detach ../base 0123abc",
+        "( cd ../base && make server )",
+        "make server",
+    ]
+    words = [word for line in lines[4:] for word in shlex.split(line)]
+    assert not [word for word in words if word.startswith("/") or "=/" in word]
+    assert {"my-server=../base/out dir/server", "my-server=./out dir/server"} <= set(words)
+    assert words[-2:] == ["--margin", "1 %"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from httpbed.addons.claims import judging
 from httpbed.addons.claims.judging import JudgedClaim
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
+from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.report import change_table
 from httpbed.report.phrasing import listed
 from httpbed.report.terminal import Console
@@ -135,6 +137,42 @@ def notes(gate: Gate) -> Iterator[str]:
     manifests = gate.baseline.manifest, gate.campaign.manifest
     for name, before, now in resume.differences(*manifests):
         yield f"{name} was {before or 'not there'} and is now {now or 'gone'}"
+
+
+def explaining(gate: Gate) -> list[str]:
+    """Return the command line that says why the treatment that became worst takes longer.
+
+    Empty if no treatment takes longer, or if the builds ran in two campaigns.
+    """
+    worst = _slowest(gate)
+    if worst is None or gate.baseline:
+        return []
+    sides = [
+        ",".join(f"{name}={level}" for name, level in {**worst.levels, BUILD: build}.items())
+        for build in BUILDS
+    ]
+    return ["httpbed", "explain", str(gate.campaign.directory), "--why", *sides]
+
+
+def explanation_note(gate: Gate) -> Iterator[str]:
+    """Say how to find out why a treatment takes longer."""
+    if words := explaining(gate):
+        yield f"what it spends the time on: {shlex.join(words)}"
+    elif _slowest(gate):
+        yield (
+            "what the time is spent on is explained for builds of one campaign only: run both with"
+            " httpbed compare --against, or httpbed gate --scenarios"
+        )
+
+
+def _slowest(gate: Gate) -> TreatmentChange | None:
+    """Return the treatment that takes longer than the margin allows, by the largest ratio."""
+    if METRICS[gate.metric].unit != "s":
+        return None
+    slower = [
+        one for one in gate.changes if one.verdict == "regression" and math.isfinite(one.ratio)
+    ]
+    return max(slower, key=lambda one: one.ratio, default=None)
 
 
 def values(gate: Gate) -> Mapping[str, Any]:

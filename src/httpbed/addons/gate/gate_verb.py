@@ -123,7 +123,7 @@ def command(
         ci_formats.append_to_summary(report.in_markdown(gate, strict=strict))
     else:
         report.show(gate, terminal.console())
-        for note in report.notes(gate):
+        for note in (*report.notes(gate), *report.explanation_note(gate)):
             echo(f"note: {note}", err=True)
         echo(report.closing(gate, strict=strict))
     context.exit(int(report.fails(gate, strict=strict)))
