@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick quiche build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-explain bench-claims reproduce docs
+.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick compiled build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-explain bench-claims reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -53,9 +53,9 @@ rust-tests:
 	@[ "$$(id -u)" != 0 ] || exec setup/as-nobody sh -c \
 	    'exec "$$(ls -t ../target/*/debug/deps/namespace-* | grep -v "[.]d$$" | head -1)" --quiet'
 
-quiche:
-	PYTHONPATH=src python setup/quiche.py check
-	PYTHONPATH=src python setup/quiche.py test
+compiled:
+	PYTHONPATH=src python setup/compiled.py check
+	PYTHONPATH=src python setup/compiled.py test
 
 test: prepare  ## check and every test but the slow ones, side by side; root runs tests as nobody
 	@httpbed toolbox build >/dev/null

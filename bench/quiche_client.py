@@ -38,7 +38,7 @@ from bench.link.figures import Goal, Section
 
 from httpbed.bed.machine import facts
 from httpbed.bed.sandbox.sandbox_spec import LINK, executable
-from httpbed.bed.toolbox import quiche, root_filesystem
+from httpbed.bed.toolbox import compiled, root_filesystem
 from httpbed.trial import tls_certificates
 
 INSIDE = "HTTPBED_BENCH_INSIDE"
@@ -133,7 +133,7 @@ def main() -> None:
         root_filesystem.ensure(contents, say=print)
     tls_certificates.ensure(datetime.now(UTC))
     if not words.program:
-        quiche.ensure(print)
+        compiled.QUICHE.ensure(print)
     _enter_namespaces()
 
 
@@ -208,7 +208,7 @@ def _run(*argv: str) -> None:
 def _clients(programs: Sequence[Path], root: Path) -> Iterator[Client]:
     server = bed.addresses(1)[0][1]
     common = ("--cacert", f"{SCRATCH}/ca.pem", "--output", f"{SCRATCH}/got", f"https://{NAME}/body")
-    for program in programs or [quiche.ensure(print)]:
+    for program in programs or [compiled.QUICHE.ensure(print)]:
         argv = (str(program.absolute()), "--connect-to", f"::{server}:{PORT}", *common)
         yield Client(program.name, argv)
     curl = ("curl", "--silent", "--http3-only", "--resolve", f"{NAME}:{PORT}:{server}")

@@ -76,7 +76,7 @@ def jobs() -> tuple[list[Job], list[Job]]:
     ]
     if IS_ROOT:
         beside.insert(3, as_root("as root", "not alone", *spread(2), *linked))
-    beside += [Job(name, ("make", name)) for name in ("quiche", "lint")]
+    beside += [Job(name, ("make", name)) for name in ("compiled", "lint")]
     return alone, beside
 
 

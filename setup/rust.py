@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 import progress
-from httpbed.bed.toolbox import quiche, root_filesystem
+from httpbed.bed.toolbox import compiled, root_filesystem
 
 SUITE = "sid"
 PACKAGES = (
@@ -38,7 +38,7 @@ def ensure(checkout: Path) -> None:
         root = root_filesystem.ensure(
             root_filesystem.Contents(SUITE, frozenset(PACKAGES)), say=progress.say
         )
-    text = quiche.cargo_script(root.path)
+    text = compiled.cargo_script(root.path)
     if not wrapper.exists() or wrapper.read_text() != text:
         fresh = wrapper.with_name(".cargo")
         fresh.write_text(text)

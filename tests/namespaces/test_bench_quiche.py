@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.bed.toolbox import quiche
+from httpbed.bed.toolbox import compiled
 
 pytestmark = pytest.mark.namespaces
 
@@ -19,7 +19,7 @@ COMMAND = (sys.executable, "-m", "bench.quiche_client", "--rounds", "1", "--size
 
 def test_both_clients_are_measured(tmp_path: Path) -> None:
     """Both clients have a value for each quantity, and their bytes crossed the link."""
-    program = quiche.ensure(print)
+    program = compiled.QUICHE.ensure(print)
     kept = tmp_path / "figures.json"
     done = subprocess.run(
         [*COMMAND, "--json", str(kept)],

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.bed.toolbox import quiche
+from httpbed.bed.toolbox import compiled
 from httpbed.trial import tls_certificates
 
 pytestmark = [
@@ -81,7 +81,7 @@ def move(folder: Path, change: str, *words: str, serving: str = "") -> Moved:
     body = bytes(n % 251 for n in range(BODY_BYTES))
     (folder / "www/body").write_bytes(body)
     keys = tls_certificates.ensure(datetime.now(UTC))
-    program = quiche.ensure(print)
+    program = compiled.QUICHE.ensure(print)
     shell = ("unshare", "-Urnm", "sh", "-c", SCRIPT, "sh")
     done = subprocess.run(
         [*shell, program, keys, folder, serving, change, *words],

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.bed.toolbox import quiche
+from httpbed.bed.toolbox import compiled
 from httpbed.trial import tls_certificates
 
 pytestmark = pytest.mark.toolbox
@@ -71,7 +71,9 @@ def programs(tmp_path: Path) -> Programs:
     (tmp_path / "secret").write_text("secret")
     for name, size in SIZES.items():
         (tmp_path / "www" / name).write_bytes(bytes(n % 251 for n in range(size)))
-    return Programs(quiche.ensure(print), tmp_path, tls_certificates.ensure(datetime.now(UTC)))
+    return Programs(
+        compiled.QUICHE.ensure(print), tmp_path, tls_certificates.ensure(datetime.now(UTC))
+    )
 
 
 @pytest.mark.parametrize("control", ["reno", "cubic", "bbr2_gcongestion"])

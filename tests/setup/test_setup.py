@@ -17,7 +17,7 @@ import hatch_build
 import pytest
 
 import rust
-from httpbed.bed.toolbox import pypi, quiche
+from httpbed.bed.toolbox import compiled, pypi
 
 SETUP = Path(__file__).resolve().parent.parent.parent / "setup"
 
@@ -59,7 +59,7 @@ def test_the_other_root_keeps_to_its_own_rust(
     )
     stand_in.chmod(0o755)
     wrapper = tmp_path / "cargo"
-    wrapper.write_text(quiche.cargo_script(tmp_path).replace("/usr/bin", str(usr_bin)))
+    wrapper.write_text(compiled.cargo_script(tmp_path).replace("/usr/bin", str(usr_bin)))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{proxies}:{os.environ['PATH']}")
     monkeypatch.setenv("RUSTC", str(proxies / "rustc"))

@@ -20,7 +20,7 @@ from bench.virtual_time import burning
 from families import until
 from guest_trials import LOSSY, evidence, kernels
 from httpbed.addons.virtual import capability, guest_kernel
-from httpbed.bed.toolbox import quiche
+from httpbed.bed.toolbox import compiled
 from httpbed.experiment.check import AS_DRAWN
 from httpbed.experiment.trial import Record
 from link_command import LINK, PING, SEND, link, python
@@ -169,7 +169,7 @@ def test_a_program_against_itself_is_identical_in_all_blocks(tmp_path: Path) -> 
     builds = [tmp_path / name / "client" for name in ("base", "a folder for the head")]
     for build in builds:
         build.parent.mkdir()
-        shutil.copy2(quiche.ensure(print), build)
+        shutil.copy2(compiled.QUICHE.ensure(print), build)
     words = ["quiche:h3", "--server", "nginx", "--loss", "4%", "--size", "200kB", "--json"]
     words += ["--replicates", "3", "--clock", "virtual", "-o", str(tmp_path / "campaign")]
     for option, build in zip(("--program", "--against"), builds, strict=True):

@@ -86,6 +86,8 @@ class Recipe(Value):
     """The other end of a tunnel: the recipe that must be the next proxy towards the server."""
     not_behind: dict[str, list[HttpVersion]] = Field(default_factory=dict)
     """Proxies that it fails to work behind as a server -> HTTP versions of their requests."""
+    not_through: dict[str, list[HttpVersion]] = Field(default_factory=dict)
+    """Proxies that it fails to work through as a client -> HTTP versions of its requests."""
     workloads: list[Capability] = Field(min_length=1)
     """The kinds of workloads that it supports, and their options."""
     stores_bodies: bool = True

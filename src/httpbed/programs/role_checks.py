@@ -132,7 +132,13 @@ def _assignments_of(path: Path, roles: Document, workload: Document) -> Iterator
     names = ["", *(str(proxy.get("implementation", "")) for proxy in proxies), ""]
     retry = client.get("retry")
     yield _RoleAssignment(
-        (*path, "client"), "client", client, versions[0], needs=needs, retry=retry
+        (*path, "client"),
+        "client",
+        client,
+        versions[0],
+        needs=needs,
+        next_proxy=names[1],
+        retry=retry,
     )
     for index, proxy in enumerate(proxies):
         yield _RoleAssignment(
@@ -276,6 +282,13 @@ def _chain_mistakes(
         pairing = f"{assigned.previous_proxy} over HTTP/{assigned.http_version}"
         reason = f"{recipe.name} does not work behind {pairing}"
         yield RoleMistake(path, reason, "choose another HTTP version between them, or server")
+    if assigned.role == "client" and assigned.http_version in recipe.not_through.get(
+        assigned.next_proxy, ()
+    ):
+        pairing = f"{assigned.next_proxy} over HTTP/{assigned.http_version}"
+        yield RoleMistake(
+            path, f"{recipe.name} does not work through {pairing}", "choose another client"
+        )
 
 
 def _version(stated: object) -> str | None:

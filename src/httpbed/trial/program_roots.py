@@ -19,7 +19,7 @@ from httpbed.base.errors import HostError
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.sandbox.sandbox_spec import PartSpec
-from httpbed.bed.toolbox import elf, quiche, root_filesystem
+from httpbed.bed.toolbox import compiled, elf, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, ProgramIdentity, Root
 from httpbed.programs import install
 from httpbed.programs.catalog import Catalog
@@ -178,8 +178,8 @@ def state(recipe: Recipe) -> tuple[bool, str]:
     if contents:
         root = root_filesystem.find(contents)
         return root is not None, f"in {root.name}" if root else "not built yet"
-    if recipe.install.own == quiche.NAME:
-        built = quiche.find()
+    if program := compiled.PROGRAMS.get(str(recipe.install.own)):
+        built = program.find()
         return built is not None, str(built or "not built yet")
     if recipe.install.own:
         try:
@@ -192,10 +192,10 @@ def state(recipe: Recipe) -> tuple[bool, str]:
 
 def own_executable(recipe: Recipe, say: Say, *, accept_expired: bool = False) -> Path:
     """Find one of httpbed's own executables, and build it if it is built on demand."""
-    if recipe.install.own == quiche.NAME:
-        if accept_expired and quiche.find() is None:
-            root_filesystem.ensure(quiche.TOOLS, say=say, accept_expired=True)
-        return quiche.ensure(say)
+    if program := compiled.PROGRAMS.get(str(recipe.install.own)):
+        if accept_expired and program.find() is None:
+            root_filesystem.ensure(program.tools, say=say, accept_expired=True)
+        return program.ensure(say)
     return sandbox_spec.executable(str(recipe.install.own))
 
 

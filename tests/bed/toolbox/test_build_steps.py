@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.bed.toolbox import build_steps, quiche, root_filesystem
+from httpbed.bed.toolbox import build_steps, compiled, root_filesystem
 
 PATIENCE_S = 20.0
 
@@ -41,7 +41,7 @@ def test_a_short_step_reports_nothing() -> None:
 def test_a_build_by_cargo_is_as_far_as_its_log(tmp_path: Path, log: str, words: str) -> None:
     """The log names each package when its compilation begins."""
     (tmp_path / "log").write_text(log)
-    told = quiche.how_far(tmp_path / "log")
+    told = compiled.QUICHE.how_far(tmp_path / "log")
     assert told.endswith(words)
     assert told.startswith("2 of about ") == bool(words)
 

@@ -169,10 +169,19 @@ class _Programs:
             yield from ((client, version) for version in client.http_versions)
 
     def best(
-        self, role: RoleName, version: str, behind: ProxyHop | None = None
+        self,
+        role: RoleName,
+        version: str,
+        behind: ProxyHop | None = None,
+        through: Recipe | None = None,
     ) -> Iterator[Recipe]:
         """Yield the most versatile program that fits, if any; not the proxy in front of it."""
         able = self.able_to_be(role, version, behind)
+        able = [
+            one
+            for one in able
+            if not through or version not in one.not_through.get(through.name, ())
+        ]
         others = [one for one in able if behind is None or one.name != behind.proxy]
         yield from sorted(others, key=_versatility, reverse=True)[:1]
 
@@ -187,7 +196,7 @@ class _Programs:
 
     def through_best(self, proxy: Recipe) -> Iterator[Pairing]:
         for version, hops in itertools.product(proxy.http_versions, self.chains(proxy)):
-            for client in self.best("client", version):
+            for client in self.best("client", version, through=proxy):
                 for server in self.best("server", hops[-1].upstream_http_version, behind=hops[-1]):
                     yield Pairing(client.name, version, server.name, hops)
 
@@ -195,6 +204,8 @@ class _Programs:
         for server in self.able_to_be("server", version):
             yield Pairing(client.name, version, server.name)
         for proxy in self.proxies(version):
+            if version in client.not_through.get(proxy.name, ()):
+                continue
             for hops in self.chains(proxy):
                 for server in self.able_to_be("server", hops[-1].upstream_http_version, hops[-1]):
                     yield Pairing(client.name, version, server.name, hops)
