@@ -175,12 +175,12 @@ def _saving(
     loaded: LoadedExperiment, needed: NeededTrials, whole: LoadedExperiment, catalog: Catalog
 ) -> Iterator[str]:
     """Say what the claims do not need, and which of them stay open."""
-    at = f"scale {loaded.options.scale}" if loaded.options.scale else "the whole design"
+    design = f"scale {loaded.options.scale}" if loaded.options.scale else "the whole design"
     saved = len(whole.trials) - len(loaded.trials)
     change = f"saves {saved}" if saved >= 0 else f"adds {-saved}"
     took = expected_durations.real(expected_durations.expected(whole, catalog))
-    yield f"--for-claims {change} trials: {at} has {len(whole.trials)} ({took})"
+    yield f"--for-claims {change} trials: {design} has {len(whole.trials)} ({took})"
     if needed.left_out:
-        yield f"note: {at} does not run all treatments of {', '.join(needed.left_out)}"
+        yield f"note: {design} does not run all treatments of {', '.join(needed.left_out)}"
     for name, blocks in needed.short.items():
         yield f"note: {name} needs at least {blocks} blocks to be settled; the experiment has fewer"

@@ -74,11 +74,11 @@ def read_stored(text: str) -> ParsedExperiment:
     """Parse the file of a campaign, with the scenario of every treatment; returns no treatments."""
 
     def check(document: ExperimentDocument) -> ParsedExperiment:
-        found = _of_valid(document)
-        experiment = found.experiment
+        parsed = _of_valid(document)
+        experiment = parsed.experiment
         treatments = experiment.treatments() if experiment else ()
         wrong = dict.fromkeys(_scenario_mistakes(document, None, treatments, stored=True))
-        return ParsedExperiment(document, None, tuple(wrong)) if wrong else found
+        return ParsedExperiment(document, None, tuple(wrong)) if wrong else parsed
 
     return _read(text, check)
 

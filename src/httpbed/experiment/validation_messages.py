@@ -109,11 +109,11 @@ def toml_error(error: Exception, text: str) -> str:
     for theirs, ours in _TOML_WORDS:
         message = re.sub(theirs, ours, message)
     message = _TABLE_TWICE.sub(_given_twice, message)
-    found = re.search(r"\(at line (\d+), column \d+\)", message)
+    place = re.search(r"\(at line (\d+), column \d+\)", message)
     lines = text.splitlines()
-    if not found or not 0 < int(found[1]) <= len(lines):
+    if not place or not 0 < int(place[1]) <= len(lines):
         return message
-    line = lines[int(found[1]) - 1].strip()
+    line = lines[int(place[1]) - 1].strip()
     shown = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
     return f"{message}: {shown}"
 

@@ -123,11 +123,11 @@ def plain_table(
 ) -> Table:
     """Make a table of plain texts; a header that begins with ``#`` is one of numbers."""
     columns = zip(*rows, strict=True) if rows else ([] for _ in headers)
-    made = (
+    shown = (
         Column.of(header.removeprefix("#"), texts, right=header.startswith("#"), wraps=True)
         for header, texts in zip(headers, columns, strict=True)
     )
-    return Table(label, caption, tuple(made), **keywords)
+    return Table(label, caption, tuple(shown), **keywords)
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,12 @@ def legends(document: Document) -> tuple[Legend, ...]:
     places: dict[str, list[Path]] = {}
     for path, name in factor_references(document):
         places.setdefault(name, []).append(path)
-    found = (
+    explained = (
         Legend(title(name), tuple(_explained(document, text, places.get(name, []))))
         for name, text in document.get("factors", {}).items()
         if isinstance(text, Mapping) or any(path[-1] == "profile" for path in places.get(name, []))
     )
-    return tuple(one for one in found if one.levels)
+    return tuple(one for one in explained if one.levels)
 
 
 def line(legend: Legend) -> str:

@@ -51,11 +51,11 @@ def colour_places(names: Iterable[str], colours: int) -> dict[str, int]:
 def colour_ranks(names: Iterable[str], colours: int) -> dict[str, int]:
     """Return how many earlier series have the same colour."""
     seen = Counter[int]()
-    found = {}
+    ranks = {}
     for name, place in colour_places(names, colours).items():
-        found[name] = seen[place]
+        ranks[name] = seen[place]
         seen[place] += 1
-    return found
+    return ranks
 
 
 def _of_protocol(name: str) -> int | None:

@@ -123,13 +123,13 @@ def _means(findings: Findings, rows: Sequence[Row]) -> Column:
 
 
 def _mean(scale: NumberFormat, row: Row) -> str:
-    found = row.estimate
-    if found is None or found.mean is None:
+    estimate = row.estimate
+    if estimate is None or estimate.mean is None:
         return DASH
-    text = scale.number(found.mean)
-    if found.deviation is not None:
-        text += f" ± {scale.number(found.deviation)}"
-    return f"{text} ({found.left_out} left out)" if found.left_out else text
+    text = scale.number(estimate.mean)
+    if estimate.deviation is not None:
+        text += f" ± {scale.number(estimate.deviation)}"
+    return f"{text} ({estimate.left_out} left out)" if estimate.left_out else text
 
 
 def _ratios(findings: Findings, rows: Sequence[Row]) -> Column:

@@ -150,12 +150,12 @@ def samples(results: Results, metric: str) -> dict[TreatmentKey, Sample]:
     observed = of_trials(results, metric)
     rows = by_treatment(results, results.last_attempts)
     planned = planned_blocks(results)  # computed once, because it examines all treatments
-    found = {}
+    by_key = {}
     for levels in results.experiment.treatments():
         key = treatment_key(levels)
         own = [(row, observed.get((row["trial"], row["attempt"]))) for row in rows.get(key, [])]
-        found[key] = _sample(results, metric, levels, own, planned.get(key, 0))
-    return found
+        by_key[key] = _sample(results, metric, levels, own, planned.get(key, 0))
+    return by_key
 
 
 def of_trials(results: Results, metric: str) -> dict[tuple[str, int], float]:

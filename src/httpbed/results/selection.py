@@ -88,20 +88,20 @@ def selected_arms(results: Results) -> tuple[SelectedArm, ...]:
         sets.setdefault((block, _part(key, names, rest)), {})[arm] = is_repeated
         treatments[arm].add(key)
     parts = _parts(sets.values())
-    found = (
+    selected = (
         _selected(dict(zip(chosen, arm, strict=True)), own, treatments[arm], len(parts))
         for arm, own in parts.items()
     )
-    return tuple(one for one in found if one)
+    return tuple(one for one in selected if one)
 
 
 def _repeated(results: Results, names: Sequence[str]) -> dict[tuple[int, TreatmentKey], bool]:
     """Return whether trials have an invalid attempt, by block and treatment."""
-    found: dict[tuple[int, TreatmentKey], bool] = {}
+    is_repeated: dict[tuple[int, TreatmentKey], bool] = {}
     for row in results.trials.select(["block", "outcome", *names]).to_pylist():
         place = row["block"], treatment_key(row, names)
-        found[place] = found.get(place, False) or row["outcome"] == "invalid"
-    return found
+        is_repeated[place] = is_repeated.get(place, False) or row["outcome"] == "invalid"
+    return is_repeated
 
 
 def _part(key: TreatmentKey, names: Sequence[str], chosen: Sequence[str]) -> TreatmentKey:
@@ -110,11 +110,11 @@ def _part(key: TreatmentKey, names: Sequence[str], chosen: Sequence[str]) -> Tre
 
 def _parts(sets: Iterable[Mapping[TreatmentKey, bool]]) -> dict[TreatmentKey, list[_Part]]:
     """Return each arm's part of the sets in which it has others beside it."""
-    found = defaultdict[TreatmentKey, list[_Part]](list)
+    parts = defaultdict[TreatmentKey, list[_Part]](list)
     for one in sets:
         for arm, is_repeated in one.items() if len(one) > 1 else ():
-            found[arm].append(_Part(len(one), sum(one.values()), is_repeated))
-    return found
+            parts[arm].append(_Part(len(one), sum(one.values()), is_repeated))
+    return parts
 
 
 def _selected(

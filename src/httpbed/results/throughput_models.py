@@ -59,12 +59,12 @@ def cubic_window(
     (section 4.3); RFC 8312 has no such step.
     """
     k_s = math.cbrt(max(before - after, 0.0) / CUBIC_C)
-    own = CUBIC_C * (since_s - k_s) ** 3 + before
+    cubic = CUBIC_C * (since_s - k_s) ** 3 + before
     alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
     friendly = after + alpha * since_s / rtt_s
     if faster and friendly > before:
         friendly = before + (friendly - before) / alpha
-    return max(own, friendly)
+    return max(cubic, friendly)
 
 
 def _reno_window(loss: float) -> float:

@@ -32,12 +32,18 @@ def show(audit: Audit, experiment: Experiment, jobs: str, out: Console) -> None:
     for name in ("n", f"{phrasing.title(metric)} alone", "side by side", "90 % interval"):
         table.add_column(name, justify="right")
     table.add_column("")
-    number = phrasing.number_format(metric, [one.alone for one in audit.treatments if one.n])
-    for one in audit.treatments:
-        levels = [one.levels[name] for name in varying]
-        alone = phrasing.DASH if math.isnan(one.alone) else number.bounded(Bounded(one.alone))
-        ends = [*levels, str(one.n), alone, _ratio(one), _interval(one)]
-        table.add_row(*map(Text, ends), Text(one.verdict, STYLES[one.verdict]))
+    number = phrasing.number_format(
+        metric, [treatment.alone for treatment in audit.treatments if treatment.n]
+    )
+    for treatment in audit.treatments:
+        levels = [treatment.levels[name] for name in varying]
+        alone = (
+            phrasing.DASH
+            if math.isnan(treatment.alone)
+            else number.bounded(Bounded(treatment.alone))
+        )
+        ends = [*levels, str(treatment.n), alone, _ratio(treatment), _interval(treatment)]
+        table.add_row(*map(Text, ends), Text(treatment.verdict, STYLES[treatment.verdict]))
     out.print(table)
     out.print()
     for key, line in closing(audit, jobs):

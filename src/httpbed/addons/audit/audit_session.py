@@ -247,16 +247,16 @@ def _treatment(first: Sample, alone: Sample, second: Sample, each: float) -> Aud
     beside = np.sqrt(_values(first, blocks) * _values(second, blocks))
     base = _values(alone, blocks)
     known = (base > 0) & (beside > 0)
-    found = equivalence(beside[known] / base[known], each)
+    comparison = equivalence(beside[known] / base[known], each)
     return AuditedTreatment(
         levels=alone.levels,
-        n=found.n,
+        n=comparison.n,
         alone=float(np.median([*alone.observed.values()])) if alone.observed else math.nan,
-        ratio=found.ratio,
-        low=found.low,
-        high=found.high,
+        ratio=comparison.ratio,
+        low=comparison.low,
+        high=comparison.high,
         lost=len(set(alone.observed) - set(blocks)),
-        verdict="disturbed" if found.verdict == "different" else found.verdict,
+        verdict="disturbed" if comparison.verdict == "different" else comparison.verdict,
         differs_from_itself=_differ(second, first),
     )
 

@@ -79,13 +79,13 @@ def command(
     audited = audit_session.AuditedExperiment(loaded, catalog, jobs, options, controls)
     trials = len(loaded.trials) * len(audit_session.RUNS)
     with _folder(output) as folder, Reporter(trials) as reporter:
-        found = audit_session.run(audited, folder, tell=reporter.report, say=say)
+        audit = audit_session.run(audited, folder, tell=reporter.report, say=say)
     if as_json:
-        echo(json.dumps(found.as_json(), indent=1))
+        echo(json.dumps(audit.as_json(), indent=1))
     else:
         word = AUTO if audited.jobs.adapts else str(audited.jobs)
-        report.show(found, loaded.experiment, word, terminal.console())
-    context.exit(0 if found.passed else 1)
+        report.show(audit, loaded.experiment, word, terminal.console())
+    context.exit(0 if audit.passed else 1)
 
 
 def _require(file: Path | None, scale: ScaleName | None, output: Path | None) -> None:

@@ -162,9 +162,11 @@ def _short(value: object) -> str:
 def _machine_id() -> str:
     """Return a hash of the machine's identifier, which must not be published (machine-id(5))."""
     try:
-        own = _MACHINE_ID.read_text().strip()
+        identifier = _MACHINE_ID.read_text().strip()
     except OSError:
         return ""
     return (
-        hashlib.sha256(f"httpbed link certificate {own}".encode()).hexdigest()[:16] if own else ""
+        hashlib.sha256(f"httpbed link certificate {identifier}".encode()).hexdigest()[:16]
+        if identifier
+        else ""
     )

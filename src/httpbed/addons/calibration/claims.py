@@ -103,12 +103,12 @@ def _rate(at: Floats, sizes: Floats) -> float | None:
     return float(sizes[1:].sum() * 8 / (at[-1] - at[0]))
 
 
-def _ahead(at: Floats, sizes: Floats, bit_s: float) -> float | None:
+def _ahead(arrived_s: Floats, sizes: Floats, bit_s: float) -> float | None:
     """Return the most bytes by which the arrivals are ahead of the rate, from the first on."""
-    if len(at) < MIN_PACKETS:
+    if len(arrived_s) < MIN_PACKETS:
         return None
     come = np.cumsum(sizes) - sizes[0]
-    return float(np.max(come - (at - at[0]) * bit_s / 8))
+    return float(np.max(come - (arrived_s - arrived_s[0]) * bit_s / 8))
 
 
 def constant_rate(at_s: Floats, sizes: npt.NDArray[np.int64], bit_s: float) -> Floats:
@@ -234,13 +234,13 @@ class Goodput:
         samples = evidence.stream
         if samples is None or len(samples) < MIN_PACKETS:
             return None
-        at = samples["at"] / 1e9
-        late = np.flatnonzero(at >= at[0] + self.skip_s)
+        arrived_s = samples["at"] / 1e9
+        late = np.flatnonzero(arrived_s >= arrived_s[0] + self.skip_s)
         if len(late) < MIN_PACKETS:
             return None
         first, last = late[0], late[-1]
         come = float(samples["bytes"][last]) - float(samples["bytes"][first])
-        return float(come * 8 / (at[last] - at[first]))
+        return float(come * 8 / (arrived_s[last] - arrived_s[first]))
 
 
 def floors(passages: Mapping[int, Passage]) -> dict[int, float]:

@@ -275,17 +275,17 @@ def _flip(flip: FlipValue, source: CampaignSamples) -> BlockBounds:
         for metric in (flip.lower, flip.higher)
         for key in (flip.of, flip.to)
     }
-    found: dict[int, Bounds] = {}
+    bounds: dict[int, Bounds] = {}
     for block in sorted(set.intersection(*map(set, ordered.values()))):
-        own = {at: by_block[block] for at, by_block in ordered.items()}
+        values = {at: by_block[block] for at, by_block in ordered.items()}
         flipped = [
-            own[flip.lower, flip.of][name] < own[flip.lower, flip.to][name]
-            and own[flip.higher, flip.of][name] > own[flip.higher, flip.to][name]
-            for name in set.intersection(*map(set, own.values()))
+            values[flip.lower, flip.of][name] < values[flip.lower, flip.to][name]
+            and values[flip.higher, flip.of][name] > values[flip.higher, flip.to][name]
+            for name in set.intersection(*map(set, values.values()))
         ]
         if flipped:
-            found[block] = (sum(flipped) / len(flipped),) * 2
-    return found
+            bounds[block] = (sum(flipped) / len(flipped),) * 2
+    return bounds
 
 
 def _jackknife(sample: Sample) -> dict[int, float]:

@@ -95,11 +95,11 @@ def leaves(quantity: Quantity) -> Iterator[MetricValue]:
             yield from leaves(of)
             yield from leaves(to)
         case TrendValue(points=points, against=against):
-            for one in (*points, *(against or ())):
-                yield from leaves(one)
+            for point in (*points, *(against or ())):
+                yield from leaves(point)
         case KneeValue(points=points):
-            for one in points:
-                yield from leaves(one)
+            for point in points:
+                yield from leaves(point)
         case FlipValue():
             for metric in (quantity.lower, quantity.higher):
                 yield MetricValue(

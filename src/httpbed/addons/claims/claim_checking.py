@@ -65,12 +65,12 @@ def complete(whole: Experiment, scale: Experiment) -> list[str]:
     """Return the ids of valid claims of which a scale runs all treatments, arms left out."""
     design = ClaimDesign.of_experiment(whole)
     available = {treatment_key(one) for one in scale.treatments()}
-    own = {
+    can_run = {
         one.id: compiled_claim.compile_claim(one, design).treatments()[""] <= available
         for one in whole.claims
         if not one.parts
     }
-    return [one.id for one in whole.claims if all(own[part] for part in one.parts or [one.id])]
+    return [one.id for one in whole.claims if all(can_run[part] for part in one.parts or [one.id])]
 
 
 def _of_combination(

@@ -217,11 +217,11 @@ def _broken_checks(results: Results) -> dict[tuple[str, int], str]:
     """Return the first broken check of the bed by trial and attempt: its name, or its figure."""
     checks = results.checks
     broken = pc.and_(pc.equal(checks["of"], "bed"), pc.equal(checks["passed"], False))
-    found: dict[tuple[str, int], str] = {}
+    figures: dict[tuple[str, int], str] = {}
     for row in checks.filter(broken).to_pylist():
         says = row["figure"] if row["check"] in EXPLICIT else row["name"]
-        found.setdefault((row["trial"], row["attempt"]), says)
-    return found
+        figures.setdefault((row["trial"], row["attempt"]), says)
+    return figures
 
 
 def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:

@@ -177,11 +177,11 @@ def measured(stated: StatedClaim, arm: ArmJudgement) -> str:
     """Write an estimate with its interval and number of blocks, or why there is none."""
     if arm.estimate is None:
         return arm.reason
-    found = arm.estimate
-    value, low, high = numbers(stated, found)
-    interval = f"{100 * found.coverage:.0f} % interval {low} .. {high}"
-    text = f"{value} ({interval}, n = {block_numbers(found.blocks)})"
-    if found.unit == CELLS and arm.cells:
+    estimate = arm.estimate
+    value, low, high = numbers(stated, estimate)
+    interval = f"{100 * estimate.coverage:.0f} % interval {low} .. {high}"
+    text = f"{value} ({interval}, n = {block_numbers(estimate.blocks)})"
+    if estimate.unit == CELLS and arm.cells:
         text += _exceptions(stated, arm)
     return "; ".join(filter(None, (text, outlook(arm))))
 
@@ -225,11 +225,11 @@ def block_numbers(blocks: Sequence[int]) -> str:
 
 def outlook(arm: ArmJudgement) -> str:
     """Say what would settle an estimate; empty where it is settled."""
-    found = arm.estimate
-    if arm.verdict not in {"open", "not run"} or found is None:
+    estimate = arm.estimate
+    if arm.verdict not in {"open", "not run"} or estimate is None:
         return ""
-    if found.not_run:
-        return f"{found.not_run} of {found.cells} cells did not run"
+    if estimate.not_run:
+        return f"{estimate.not_run} of {estimate.cells} cells did not run"
     if arm.reason:
         return arm.reason
     if arm.blocks_to_settle is None:
@@ -319,11 +319,11 @@ def _values(judged: JudgedClaim, evidence: ClaimEvidence) -> dict[str, Any]:
 def _arm_values(
     stated: StatedClaim, arm: ArmJudgement, evidence: ClaimEvidence
 ) -> Mapping[str, Any]:
-    found, trials = arm.estimate, evidence.trials(arm)
+    estimate, trials = arm.estimate, evidence.trials(arm)
     return {
         "verdict": arm.verdict,
         "reason": arm.reason,
-        "estimate": estimate_values(found) if found else None,
+        "estimate": estimate_values(estimate) if estimate else None,
         "measured": measured(stated, arm),
         "outlook": outlook(arm),
         "blocks_to_settle": arm.blocks_to_settle,

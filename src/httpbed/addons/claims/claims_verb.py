@@ -46,17 +46,17 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     from httpbed.report import terminal
 
     campaigns = campaign_folders.read(directories)
-    found = [
+    judgements = [
         (results, judging.judge(results, stated, others), others)
         for results, stated in _claims_of_each(campaigns, file)
         for others in [[one for one in campaigns if one is not results]]
     ]
     if as_json:
-        values = [claims.values(*one) for one in found]
+        values = [claims.values(*one) for one in judgements]
         echo(json.dumps({"schema": 1, "campaigns": values}, indent=1))
         return
     out = terminal.console()
-    for results, judged, others in found:
+    for results, judged, others in judgements:
         if len(campaigns) > 1:
             echo(f"{results.directory}:")
         claims.show(results, judged, out, others)

@@ -228,12 +228,12 @@ class _Judge:
 
     def _selection(self, used: Mapping[str, frozenset[TreatmentKey]]) -> str:
         """Name the arms whose invalid attempts exceed the others'; empty if there are none."""
-        found = [
+        arms = [
             arm
             for experiment, treatments in used.items()
             for arm in selection.of_treatments(self._selected[experiment], treatments)
         ]
-        return f"refused: {'; '.join(map(selection.in_words, found))}" if found else ""
+        return f"refused: {'; '.join(map(selection.in_words, arms))}" if arms else ""
 
     def _needs(self, experiment: str) -> str:
         if given := self._given[experiment]:

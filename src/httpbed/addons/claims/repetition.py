@@ -209,12 +209,12 @@ def _number(chances: Floats, rho: float) -> Floats:
 
 def _poisson_binomial(chances: Floats) -> Floats:
     """Return, for each row of probabilities, the distribution of the number of successes."""
-    found = np.zeros((len(chances), chances.shape[1] + 1))
-    found[:, 0] = 1.0
-    for one in chances.T[:, :, None]:
-        found[:, 1:] = found[:, 1:] * (1 - one) + found[:, :-1] * one
-        found[:, :1] *= 1 - one
-    return found
+    distribution = np.zeros((len(chances), chances.shape[1] + 1))
+    distribution[:, 0] = 1.0
+    for chance in chances.T[:, :, None]:
+        distribution[:, 1:] = distribution[:, 1:] * (1 - chance) + distribution[:, :-1] * chance
+        distribution[:, :1] *= 1 - chance
+    return distribution
 
 
 def correlation(cells: Sequence[CellLocation]) -> float:

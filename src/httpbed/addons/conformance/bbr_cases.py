@@ -3,9 +3,9 @@
 The draft's appendix lists 22 cases that a sender with BBR must pass. Each case that shows in
 packets has a network, a figure and bounds here; :data:`UNSEEN` names the others, each with what it
 needs. BBRv1 (Cardwell et al., ACM Queue 14(5), 2016) differs from the draft in PROBE_RTT and in how
-fast it finds a higher rate, so these bounds depend on the version. PROBE_RTT tells the two apart: BBRv1
-falls to four packets every ten seconds, BBRv2 and v3 to half a bandwidth-delay product (BDP) every
-five.
+fast it finds a higher rate, so these bounds depend on the version. PROBE_RTT tells the two apart:
+BBRv1 falls to four packets every ten seconds, BBRv2 and v3 to half a bandwidth-delay product (BDP)
+every five.
 
 The link carries 20 Mbit/s with a round trip of 40 ms unless said, which is a BDP of 66 packets. The
 tolerances hold for the kernel's BBRv1 and for ngtcp2's BBRv3, in virtual time, least to most:

@@ -154,12 +154,12 @@ def metrics(rows: Iterable[Mapping[str, Any]]) -> Cells:
 
     A value that is not finite is missing.
     """
-    found: Cells = {}
+    cells: Cells = {}
     for row in rows:
         if row["item"] == "" and row["metric"] in METRICS:
             column = metric_column(row["metric"], row["source"])
-            found[column] = row["value"] if math.isfinite(row["value"]) else None
-    return found
+            cells[column] = row["value"] if math.isfinite(row["value"]) else None
+    return cells
 
 
 def metric_column(metric: str, source: str) -> DatasetColumn:
@@ -187,12 +187,12 @@ def _all(observed: list[bool]) -> Cell:
 
 def check_column(name: str) -> DatasetColumn:
     """Return the column of a check."""
-    one = CHECK_BY_ID[name]
+    check = CHECK_BY_ID[name]
     slug = "_".join(re.findall(r"[a-z0-9]+", name.replace("'", "").lower()))
-    words = plain(f"{one.meaning} True if it held, false if not, empty if not observable.")
+    words = plain(f"{check.meaning} True if it held, false if not, empty if not observable.")
     number = list(CHECK_BY_ID).index(name)
     return DatasetColumn(
-        f"check_{slug}", "boolean", words, f"check of the {one.of}", place=place("checks", number)
+        f"check_{slug}", "boolean", words, f"check of the {check.of}", place=place("checks", number)
     )
 
 

@@ -165,10 +165,10 @@ def curves(
     """Tell the median of each distribution."""
     stated = placed.stated
     texts = []
-    for (panel, series), one in list(drawn.items())[:MAX_LISTED]:
+    for (panel, series), curve in list(drawn.items())[:MAX_LISTED]:
         names = [*stated.panels, *stated.series]
         where = treatment(dict(zip(names, (*panel, *series), strict=True)), names)
-        if one.values:
-            middle = form.number(float(np.median(one.values)))
+        if curve.values:
+            middle = form.number(float(np.median(curve.values)))
             texts.append(f"{where}: median {middle} {form.unit}".rstrip())
     return listed(texts) + "." if texts else "No value is known exactly."

@@ -208,12 +208,12 @@ def legend_of(
     placed: PlacedFigure, signs: Mapping[Levels, Artist], *, has_hatches: bool
 ) -> list[Artist]:
     """Return the signs of the series, if there are several, of published values and of hatches."""
-    found = list(signs.values()) if len(signs) > 1 else []
+    entries = list(signs.values()) if len(signs) > 1 else []
     if placed.stated.published:
-        found.append(Line2D([], [], color=INK, linestyle="none", label=PUBLISHED, **MARK))  # type: ignore[arg-type]
+        entries.append(Line2D([], [], color=INK, linestyle="none", label=PUBLISHED, **MARK))  # type: ignore[arg-type]
     if has_hatches:
-        found.append(Patch(label=NOT_RUN, **HATCH))  # type: ignore[arg-type]
-    return found
+        entries.append(Patch(label=NOT_RUN, **HATCH))  # type: ignore[arg-type]
+    return entries
 
 
 def value_format(placed: PlacedFigure, values: Sequence[float]) -> NumberFormat:

@@ -102,13 +102,13 @@ def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:
 
 def _look(placed: PlacedFigure, levels: Levels) -> Mapping[str, object]:
     """Return marker and dashes, which distinguish series of one colour, too."""
-    at = placed.series.index(levels)
+    place = placed.series.index(levels)
     return {
         "color": figure_panels.tone(placed, levels),
-        "marker": MARKERS[at % len(MARKERS)],
-        "markersize": 7 - at % 3,
-        "markerfacecolor": "none" if at % 2 else figure_panels.tone(placed, levels),
-        "linestyle": DASHES[at % len(DASHES)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "markersize": 7 - place % 3,
+        "markerfacecolor": "none" if place % 2 else figure_panels.tone(placed, levels),
+        "linestyle": DASHES[place % len(DASHES)],
         "linewidth": 1.5,
     }
 

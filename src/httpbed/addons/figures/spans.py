@@ -124,12 +124,12 @@ def item_spans(
     starts, lengths = (
         named_items(results, str(name)) for name in (placed.stated.metric, placed.stated.length)
     )
-    found = {}
+    drawn = {}
     for cell in placed.cells:
         key = treatment_key(cell.treatment)
         if own := _spans(starts.get(key, {}), lengths.get(key, {})):
-            found[cell.panel, cell.series] = own
-    return found
+            drawn[cell.panel, cell.series] = own
+    return drawn
 
 
 ByBlock = Mapping[int, Mapping[str, float]]

@@ -203,11 +203,11 @@ def _as_many(period_s: float, observed: HandoverEvidence, done_ns: int) -> Check
     Each is due one period after the last one began, so delays add up to fewer hand-overs.
     """
     due = int((done_ns - observed.began_ns) / NS / period_s)
-    made = sum(one.ordered_ns < done_ns for one in observed.changes)
+    count = sum(one.ordered_ns < done_ns for one in observed.changes)
     return HANDOVER_COUNT.result(
-        passed=made >= min(due - 1, HANDOVER_COUNT.limit * due),
-        figure=f"{made} of {due} due",
-        measured=made / due if due else None,
+        passed=count >= min(due - 1, HANDOVER_COUNT.limit * due),
+        figure=f"{count} of {due} due",
+        measured=count / due if due else None,
         limit=f"{HANDOVER_COUNT.limit:.0%} of one every {units.format_duration(period_s)}",
     )
 

@@ -86,11 +86,11 @@ def _row(line: str) -> DeliveryBin:
 
 def received(rows: Iterable[DeliveryBin], absences: Absences) -> Iterator[DeliveryBin]:
     """Yield deliveries except those in bins in whose middle the link had no address."""
-    for one in rows:
-        gone = absences.get(one.link, ())
-        index = bisect_right(gone, one.bin + 0.5, key=lambda span: span[0]) - 1
-        if index < 0 or one.bin + 0.5 >= gone[index][1]:
-            yield one
+    for delivery in rows:
+        gone = absences.get(delivery.link, ())
+        index = bisect_right(gone, delivery.bin + 0.5, key=lambda span: span[0]) - 1
+        if index < 0 or delivery.bin + 0.5 >= gone[index][1]:
+            yield delivery
 
 
 def absences(
@@ -98,10 +98,10 @@ def absences(
 ) -> dict[str, list[tuple[float, float]]]:
     """Return when an attempt's links had no address, according to its events."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for one in events:
-        if one.gone_s is not None:
-            back = float("inf") if one.back_s is None else origin + one.back_s / BIN_S
-            found.setdefault(one.left, []).append((origin + one.gone_s / BIN_S, back))
+    for event in events:
+        if event.gone_s is not None:
+            back = float("inf") if event.back_s is None else origin + event.back_s / BIN_S
+            found.setdefault(event.left, []).append((origin + event.gone_s / BIN_S, back))
     return {link: sorted(spans) for link, spans in found.items()}
 
 

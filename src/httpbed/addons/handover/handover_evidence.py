@@ -161,23 +161,23 @@ class _Reader:
         decisive = DECISIVE.get(self.handover.kind)
         for number, done in groupby(self.done, key=lambda one: one.number):
             steps = list(done)
-            made = next((one for one in steps if one.what == decisive), None)
-            if made is None:
+            decisive_step = next((one for one in steps if one.what == decisive), None)
+            if decisive_step is None:
                 continue
-            at_ns, by = self._time_and_source(made)
-            left, entered = self._from_and_to(made)
-            due_ns = triggered_ns if counted and triggered_ns is not None else made.due_ns
+            at_ns, by = self._time_and_source(decisive_step)
+            left, entered = self._from_and_to(decisive_step)
+            due_ns = triggered_ns if counted and triggered_ns is not None else decisive_step.due_ns
             yield HandoverChange(number, left, entered, due_ns, steps[0].began_ns, at_ns, by)
 
     def absences(self) -> dict[str, list[tuple[int, int]]]:
         gone: dict[str, int] = {}
         spans: dict[str, list[tuple[int, int]]] = {}
-        for one in self.done:
-            if one.what == "detach":
-                own = f" {self._address(one.link)}/"
-                gone[one.link] = self._by_kernel(one, _deleted(own))[0]
-            elif one.what == "attach" and one.link in gone:
-                spans.setdefault(one.link, []).append((gone.pop(one.link), one.began_ns))
+        for step in self.done:
+            if step.what == "detach":
+                own = f" {self._address(step.link)}/"
+                gone[step.link] = self._by_kernel(step, _deleted(own))[0]
+            elif step.what == "attach" and step.link in gone:
+                spans.setdefault(step.link, []).append((gone.pop(step.link), step.began_ns))
         for link, since_ns in gone.items():
             spans.setdefault(link, []).append((since_ns, FOR_GOOD_NS))
         return spans

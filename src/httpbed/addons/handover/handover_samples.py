@@ -123,12 +123,12 @@ def _is_over_before(one: HandoverEvent) -> bool:
     return one.verdict == OVER_BEFORE
 
 
-def _is_unvalidated(one: HandoverEvent) -> bool:
+def _is_unvalidated(event: HandoverEvent) -> bool:
     """Whether a client that could report path validation reported none.
 
     Behind a NAT the server validates.
     """
-    return one.verdict == MIGRATED and one.left != one.entered and one.validated_s is None
+    return event.verdict == MIGRATED and event.left != event.entered and event.validated_s is None
 
 
 def _total(

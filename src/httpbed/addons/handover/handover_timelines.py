@@ -99,13 +99,13 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
 
 def deliveries(text: str, events: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:
     """Read a trial's deliveries: the curve, and the bytes over each link."""
-    found = handover_deliveries.read_deliveries(text)
-    gone = handover_deliveries.absences(events, found.origin)
-    rows = list(handover_deliveries.received(found.rows, gone))
+    log = handover_deliveries.read_deliveries(text)
+    gone = handover_deliveries.absences(events, log.origin)
+    rows = list(handover_deliveries.received(log.rows, gone))
     by_link: dict[str, int] = {}
     for one in rows:
         by_link[one.link] = by_link.get(one.link, 0) + one.ip_bytes
-    return _curve(rows, found.origin), by_link
+    return _curve(rows, log.origin), by_link
 
 
 def _curve(rows: Sequence[DeliveryBin], origin: float) -> Curve:

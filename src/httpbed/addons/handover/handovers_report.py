@@ -226,12 +226,12 @@ def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[Handover
     """
 
     def cell(costs: HandoverCosts) -> str:
-        found, whole = costs.medians.get(metric), costs.medians.get("request_time")
-        if found is None:
+        median, whole = costs.medians.get(metric), costs.medians.get("request_time")
+        if median is None:
             return DASH
-        of = f" ({found.n}/{whole.n})" if whole and found.n < whole.n else ""
-        middle = mark(found.median) + (write(found.median.value) if found.median.value else "0")
-        return middle + _between(found, write) + of
+        of = f" ({median.n}/{whole.n})" if whole and median.n < whole.n else ""
+        middle = mark(median.median) + (write(median.median.value) if median.median.value else "0")
+        return middle + _between(median, write) + of
 
     return cell
 

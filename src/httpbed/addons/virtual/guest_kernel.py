@@ -207,11 +207,11 @@ def _environment() -> dict[str, str]:
     return {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
 
 
-def _keep(made: GuestKernel) -> GuestKernel:
+def _keep(kernel: GuestKernel) -> GuestKernel:
     """Copy a kernel and its library to the cache, with its record, which is written last."""
-    kept = replace(made, path=_target())
-    _copy(made.random_device, kept.random_device)
-    _copy(made.path, kept.path)
+    kept = replace(kernel, path=_target())
+    _copy(kernel.random_device, kept.random_device)
+    _copy(kernel.path, kept.path)
     disk.write_record(
         _record(), {name: one for name, one in asdict(kept).items() if name != "path"}
     )

@@ -51,11 +51,11 @@ def of_user() -> list[Path]:
 def topmost(paths: Iterable[Path]) -> list[Path]:
     """Return those that exist and are not below another one; of a link also where it leads."""
     every = sorted({place for path in paths if path.exists() for place in _places(path)})
-    found: list[Path] = []
+    top: list[Path] = []
     for path in every:
-        if not (found and path.is_relative_to(found[-1])):
-            found.append(path)
-    return found
+        if not (top and path.is_relative_to(top[-1])):
+            top.append(path)
+    return top
 
 
 def _places(path: Path) -> Iterator[Path]:

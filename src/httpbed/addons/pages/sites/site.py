@@ -238,11 +238,11 @@ def _unread(folder: Path, error: OSError) -> Mistake:
 def changed(site: Site, folder: Path) -> Iterator[Resource]:
     """Yield the resources whose files do not have their listed digests."""
     summed: dict[str, str] = {}
-    for one in site.resources:
-        if one.file not in summed:
-            summed[one.file] = _digest(folder / FILES / one.file)
-        if summed[one.file] != one.sha256:
-            yield one
+    for resource in site.resources:
+        if resource.file not in summed:
+            summed[resource.file] = _digest(folder / FILES / resource.file)
+        if summed[resource.file] != resource.sha256:
+            yield resource
 
 
 def has_prior(folder: Path) -> bool:

@@ -276,14 +276,14 @@ def _only_secures(one: SelectedRequest) -> bool:
     return one.entry.url.lower().startswith("http:") and _leads_to(one) == one.target
 
 
-def _leads_to(one: SelectedRequest) -> tuple[str, str] | None:
+def _leads_to(request: SelectedRequest) -> tuple[str, str] | None:
     """Return a redirect's target; None for other responses and for redirects to nowhere."""
-    if one.entry.status not in REDIRECTS:
+    if request.entry.status not in REDIRECTS:
         return None
-    fields = {name.lower(): value for name, value in one.entry.response_headers}
-    location = fields.get("location") or one.entry.redirected_to
+    fields = {name.lower(): value for name, value in request.entry.response_headers}
+    location = fields.get("location") or request.entry.redirected_to
     try:
-        url = urljoin(one.entry.url, location) if location else ""
+        url = urljoin(request.entry.url, location) if location else ""
         return place(url) if url.lower().startswith(("http:", "https:")) else None
     except ValueError:
         return None
@@ -318,13 +318,15 @@ def _linked(requests: Sequence[SelectedRequest]) -> list[SelectedRequest]:
     """Link each redirect's target to the first redirect that leads there and is free."""
     waiting: dict[tuple[str, str], list[int]] = {}
     follows: dict[int, int] = {}
-    for number, one in enumerate(requests):
-        if waiting.get(one.target):
-            follows[number] = waiting[one.target].pop(0)
-        if (target := _leads_to(one)) is not None:
+    for number, request in enumerate(requests):
+        if waiting.get(request.target):
+            follows[number] = waiting[request.target].pop(0)
+        if (target := _leads_to(request)) is not None:
             waiting.setdefault(target, []).append(number)
     redirects = set(follows.values())
     return [
-        SelectedRequest(one.entry, one.host, one.path, follows.get(number), number in redirects)
-        for number, one in enumerate(requests)
+        SelectedRequest(
+            request.entry, request.host, request.path, follows.get(number), number in redirects
+        )
+        for number, request in enumerate(requests)
     ]
