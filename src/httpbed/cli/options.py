@@ -106,14 +106,6 @@ class NumberRange(click.ParamType[tuple[int, int]]):
 
 
 FORMATS = ("text", "markdown", "json")
-change_format_option = click.option(
-    "--format",
-    "form",
-    type=OneOf(FORMATS),
-    metavar="[text|markdown|json]",
-    help="What is printed. markdown: for a pull request, a change before and after in milliseconds."
-    "  [default: text]",
-)
 
 
 def format_mistakes(form: str | None, *, as_json: bool) -> Iterator[Mistake]:

@@ -77,7 +77,14 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     help="With --against: exit with 1 if a treatment of the new build is certainly worse than that"
     " of the old one by more than this share, such as 1%.",
 )
-@options.change_format_option
+@click.option(
+    "--format",
+    "form",
+    type=options.OneOf(options.FORMATS),
+    metavar="[text|markdown|json]",
+    help="What is printed. markdown: for a pull request, a change before and after in milliseconds."
+    "  [default: text]",
+)
 @click.option("--dry-run", is_flag=True, help="Print the experiment file and run nothing.")
 @experiment_argument.recipes_option
 @options.json_option

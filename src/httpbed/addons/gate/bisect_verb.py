@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from httpbed.addons.gate.git_repository import repository_option
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
 from httpbed.campaign.settings import DesignOptions
@@ -65,13 +66,7 @@ def _one_program(
     metavar="FILE",
     help="The experiment file to run with each build, such as compare --dry-run writes.",
 )
-@click.option(
-    "--repository",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    metavar="DIR",
-    help="The git repository; default: the current folder.",
-)
+@repository_option
 @click.option(
     "--recipes",
     "recipe_folders",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from httpbed.addons.gate import git_repository
+from httpbed.addons.gate.git_repository import repository_option
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.base.user_file import Kind
 from httpbed.cli.echo import echo, say
@@ -50,13 +51,7 @@ KINDS = {
     show_default=True,
     help="The commit whose build the campaigns measured.",
 )
-@click.option(
-    "--repository",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    default=".",
-    metavar="DIR",
-    help="The repository of the commit and of the branch; default: the current folder.",
-)
+@repository_option
 @click.option(
     "-o",
     "--output",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
+
+from httpbed.bed.machine import guard
 
 BUILD_TIMEOUT_S = 1800.0
 LOG_BYTES = 1 << 20
@@ -18,15 +18,15 @@ LOG_BYTES = 1 << 20
 def build(command: str, folder: Path, log: IO[bytes], timeout_s: float) -> str:
     """Run a build command in a folder; return why it failed, or nothing.
 
-    Its processes end with it. All of its output is read, and the last megabyte is kept.
+    Its processes end with it, daemons included, and with this process, however that ends. All of
+    its output is read, and the last megabyte is kept.
     """
     process = subprocess.Popen(
-        ["sh", "-c", command],
+        guard.guarded(["sh", "-c", command]),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        start_new_session=True,
     )
     assert process.stdout is not None  # noqa: S101 - it is a pipe
     deadline, end = time.monotonic() + timeout_s, bytearray()
@@ -43,8 +43,7 @@ def build(command: str, folder: Path, log: IO[bytes], timeout_s: float) -> str:
         else:
             return f"took longer than {timeout_s:g} s"
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        process.terminate()  # which ends what is left
         process.wait()
         process.stdout.close()
         log.write(end)

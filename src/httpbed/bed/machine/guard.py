@@ -55,9 +55,8 @@ def run(
     and stderr go to ``output``, by default to those of this process.
     """
     descriptors = tuple(holding)
-    holds = [word for descriptor in descriptors for word in ("--hold", str(descriptor))]
     return subprocess.run(
-        [sys.executable, "-P", __file__, *holds, "--", *command],
+        guarded(command, descriptors),
         check=False,
         env=environment,
         pass_fds=descriptors,
@@ -65,6 +64,12 @@ def run(
         stdout=output,
         stderr=None if output is None else subprocess.STDOUT,
     ).returncode
+
+
+def guarded(command: Sequence[str], holding: Iterable[int] = ()) -> list[str]:
+    """Return the command line that runs a command under guards; SIGTERM ends all of it."""
+    holds = [word for descriptor in holding for word in ("--hold", str(descriptor))]
+    return [sys.executable, "-P", __file__, *holds, "--", *command]
 
 
 def main() -> int:
