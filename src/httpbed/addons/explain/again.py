@@ -129,7 +129,8 @@ def loaded_trials(results: Results, chosen: Collection[Chosen], how: Again) -> L
         how.files,
         DesignOptions(
             scale=manifest.get("scale"),
-            replicates=manifest.get("replicates"),
+            # A campaign may have grown beyond the blocks of its file.
+            replicates=max(block for block, _ in chosen),
             clock=how.clock or manifest.get("clock"),
         ),
     )

@@ -18,7 +18,7 @@ from httpbed.addons.explain.transfer import Transfer
 from httpbed.addons.explain.windows import NamedWindow
 from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
-from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG
+from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG, QLOG_ENDINGS
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
@@ -310,7 +310,10 @@ def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
 
 
 def _require_unaltered(results: Results, row: Mapping[str, Any]) -> None:
-    for name in (PACKET_LOG, CAPTURE, LINK_RESULT):
+    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    qlogs = (file for file in folder.glob("*/*") if file.suffix in QLOG_ENDINGS)
+    names = (str(file.relative_to(folder)) for file in qlogs)
+    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, *names):
         if results.artifacts.altered(row, name):
             raise NoTransferError(f"its {name} is not as it was written")
 

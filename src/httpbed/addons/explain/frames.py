@@ -56,23 +56,21 @@ def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
     """Return the transfer with a qlog's windows; None if it is of another connection."""
     data, answers = transfer.data, transfer.answers
     if trace.is_server:
-        passed = [(data.sent, trace.sent), (answers.arrived, trace.received)]
+        data_at, answers_at = data.sent, answers.arrived
+        data_log, answer_log = trace.sent, trace.received
     else:
-        passed = [(data.arrived, trace.received), (answers.sent, trace.sent)]
-    logged = passed[1][1]
-    if not logged or not len(answers):
+        data_at, answers_at = data.arrived, answers.sent
+        data_log, answer_log = trace.received, trace.sent
+    if not answer_log or not (answers_at >= 0).any():
         return None
-    came = passed[1][0][passed[1][0] >= 0]
-    shift = int(came.min(initial=FAR)) - logged[0].at
-    rows = [
-        _matched(sent, at, packets, shift)
-        for sent, (at, packets) in zip((data, answers), passed, strict=True)
-    ]
-    large = (data.payload > transfer.small) & (passed[0][0] >= 0)
-    known = np.array([one.number >= 0 for one in rows[0]])
-    if not large.any() or known[large].mean() < MIN_JOINED:
+    shift = int(answers_at[answers_at >= 0].min()) - answer_log[0].at
+    data_packets = _matched(data, data_at, data_log, shift)
+    large = (data.payload > transfer.small) & (data_at >= 0)
+    is_logged = np.array([packet.number >= 0 for packet in data_packets])
+    if not large.any() or is_logged[large].mean() < MIN_JOINED:
         return None
-    ends, edges = qlog_trace.credit(trace, *rows)
+    answer_packets = _matched(answers, answers_at, answer_log, shift)
+    ends, edges = qlog_trace.credit(trace, data_packets, answer_packets)
     granted, spent = replace(answers, edge=edges), replace(data, end=ends)
     has_credit = bool((edges < FAR).any())
     return replace(transfer, data=spent, answers=granted, has_credit=has_credit)
@@ -80,19 +78,19 @@ def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
 
 def _matched(sent: Sent, at: Numbers, logged: Sequence[Packet], shift: int) -> list[Packet]:
     """Return the logged packet of each datagram; one without number where none fits."""
-    own = [one for one in logged if one.number >= 0]
-    found = [Packet(0, -1, 0)] * len(sent)
+    numbered = [packet for packet in logged if packet.number >= 0]
+    matched = [Packet(0, -1, 0)] * len(sent)
     begin = 0
     for place in np.argsort(at, kind="stable").tolist():
         now, size = int(at[place]), int(sent.payload[place])
         if now < 0:
             continue
-        while begin < len(own) and own[begin].at + shift < now - TOLERANCE_NS:
+        while begin < len(numbered) and numbered[begin].at + shift < now - TOLERANCE_NS:
             begin += 1
         candidate = begin
-        while candidate < len(own) and own[candidate].at + shift <= now + TOLERANCE_NS:
-            if own[candidate].size == size:
-                found[place], begin = own[candidate], candidate + 1
+        while candidate < len(numbered) and numbered[candidate].at + shift <= now + TOLERANCE_NS:
+            if numbered[candidate].size == size:
+                matched[place], begin = numbered[candidate], candidate + 1
                 break
             candidate += 1
-    return found
+    return matched

@@ -83,8 +83,6 @@ class Path:
     """Of the narrowest link; None without a constant one."""
     round_trip_ns: int
     """Both delays of all links."""
-    queue: str = ""
-    """Its limit in words."""
     burst_bytes: int = 0
     """Of a token bucket."""
 
