@@ -14,6 +14,7 @@ from typing import Any
 import results_answers
 import results_campaigns
 import results_clocks
+import results_explained
 import results_senders
 from httpbed.addons.claims.claims_report import block_numbers
 from markdown_table import table
@@ -45,6 +46,7 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
     parts = ["# Results", *_opening(found)]
     for study, own in studies(found).items():
         parts += _study(study, own, remarks)
+    parts += results_explained.section(published / "explained/cells.jsonl")
     parts += [*results_campaigns.section(found), *results_senders.section(published / "senders")]
     return "\n\n".join(parts) + "\n"
 

@@ -29,9 +29,9 @@ SHARES = (50, 90)
 def row(plant: Plant, folder: Path, catalog: Catalog) -> Row:
     """Return what was planted and what was answered; times in seconds, shares of the whole."""
     before = time.process_time()
-    one = _divided(folder / plant.label, catalog)
+    trial = _divided(folder / plant.label, catalog)
     spent = time.process_time() - before
-    told: Row = {
+    columns: Row = {
         "planted": plant.cause,
         "http_version": plant.http_version,
         "seed": plant.seed,
@@ -40,48 +40,48 @@ def row(plant: Plant, folder: Path, catalog: Catalog) -> Row:
         "is_right": False,
         "cpu_s": round(spent, 4),
     }
-    if one is None:
-        return told
-    forces, costs, whole = one.division.forces(), one.division.costs(), one.division.whole
+    if trial is None:
+        return columns
+    forces, costs, whole = trial.division.forces(), trial.division.costs(), trial.division.whole
     planted = {name: ns for name, ns in forces.items() if name not in INHERENT}
     top = max(planted, key=lambda name: planted[name])
-    told |= {
+    columns |= {
         "top": top,
         "is_right": top in plant.expected,
         "seconds": whole / NS,
-        **_features(one),
-        "held_back_share": None if one.held_back_ns is None else one.held_back_ns / whole,
+        **_features(trial),
+        "held_back_share": None if trial.held_back_ns is None else trial.held_back_ns / whole,
         **{f"in_force: {name}": forces.get(name, 0) / whole for name in NAMES},
         **{f"cost: {name}": costs.get(name, 0) / whole for name in NAMES},
-        **_of_twin(plant, folder, catalog, one),
+        **_of_twin(plant, folder, catalog, trial),
     }
-    if one.transfer.protocol == "tcp":
-        told["t_rat"], told["dapper"] = (
-            baselines.t_rat(one.transfer),
-            baselines.dapper(one.transfer),
+    if trial.transfer.protocol == "tcp":
+        columns["t_rat"], columns["dapper"] = (
+            baselines.t_rat(trial.transfer),
+            baselines.dapper(trial.transfer),
         )
-        told |= _of_kernel(one)
-    return told
+        columns |= _of_kernel(trial)
+    return columns
 
 
-def _of_kernel(one: Explained) -> Row:
+def _of_kernel(trial: Explained) -> Row:
     """Return the receiver's window as a share of the busy time, by the kernel and as divided."""
-    if one.kernel is None or not one.kernel.busy:
+    if trial.kernel is None or not trial.kernel.busy:
         return {}
-    ours = one.division.forces().get("receiver's window", 0)
+    ours = trial.division.forces().get("receiver's window", 0)
     return {
-        "kernel: receiver limited": one.kernel.receiver_limited / one.kernel.busy,
-        "divided: receiver limited": ours / one.kernel.busy,
+        "kernel: receiver limited": trial.kernel.receiver_limited / trial.kernel.busy,
+        "divided: receiver limited": ours / trial.kernel.busy,
     }
 
 
 def _divided(place: Path, catalog: Catalog) -> Explained | None:
-    (one,) = typical(query.read(place), catalog)
-    return one if isinstance(one, Explained) else None
+    (trial,) = typical(query.read(place), catalog)
+    return trial if isinstance(trial, Explained) else None
 
 
-def _features(one: Explained) -> Row:
-    data, answers, path = one.transfer.content, one.transfer.answers, one.transfer.path
+def _features(trial: Explained) -> Row:
+    data, answers, path = trial.transfer.content, trial.transfer.answers, trial.transfer.path
     return {
         "rate_bit_s": path.rate_bit_s,
         "round_trip_s": path.round_trip_ns / NS,
@@ -93,7 +93,7 @@ def _features(one: Explained) -> Row:
     }
 
 
-def _of_twin(plant: Plant, folder: Path, catalog: Catalog, one: Explained) -> Row:
+def _of_twin(plant: Plant, folder: Path, catalog: Catalog, trial: Explained) -> Row:
     """Return what the planted cause cost: the time less that of the twin, and as divided."""
     place = folder / plant.of_twin().label
     twin = _divided(place, catalog) if plant.twin and has_trial(place) else None
@@ -101,9 +101,9 @@ def _of_twin(plant: Plant, folder: Path, catalog: Catalog, one: Explained) -> Ro
         return {"true_cost": None, "divided_cost": None}
     own, others = (
         sum(ns for name, ns in part.division.costs().items() if name in plant.expected)
-        for part in (one, twin)
+        for part in (trial, twin)
     )
-    whole = one.division.whole
+    whole = trial.division.whole
     return {
         "true_cost": (whole - twin.division.whole) / whole,
         "divided_cost": (own - others) / whole,

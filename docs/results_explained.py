@@ -1,0 +1,46 @@
+"""The part of the results page on why versions differ, from ``results/explained``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markdown_table import table
+
+Cell = Mapping[str, Any]
+
+
+def section(file: Path) -> Iterator[str]:
+    """Yield a table of the explained cells by study; nothing without any."""
+    cells = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    studies = defaultdict[str, list[Cell]](list)
+    for cell in cells:
+        if "failed" not in cell:
+            studies[cell["study"]].append(cell)
+    if not studies:
+        return
+    yield "## Why HTTP/2 and HTTP/3 differ"
+    yield (
+        "Two trials of a cell in which the medians differ by more than 10 % ran again in virtual"
+        " time, and `httpbed explain --why` divided their difference ([method](guides/explain.md))."
+        " The table has what the slower one spends more on, and in how many cells a lifted limit"
+        " took its cause away. [Each cell](../results/explained/README.md) has its times and what"
+        " was lifted; that page also counts the cells that did not run again yet."
+    )
+    head = ["campaign", "cells", "the slower one spends more on", "confirmed"]
+    yield table(head, [_row(study, some) for study, some in studies.items()])
+
+
+def _row(study: str, cells: Sequence[Cell]) -> list[str]:
+    causes = Counter(cell["cause"] for cell in cells)
+    confirmed = sum(any(lift["confirmed"] for lift in cell["lifts"]) for cell in cells)
+    is_of_loads = all("until" in cell for cell in cells)
+    return [
+        study,
+        str(len(cells)),
+        ", ".join(f"{cause} ({count})" for cause, count in causes.most_common()),
+        "pages have no lifts" if is_of_loads else str(confirmed),
+    ]
