@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import get_args
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
 
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.programs import catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Knob, QuicControl
+from markdown_table import table
 
 INTRODUCTION = (
     "Written by `make docs` from `src/httpbed/programs/recipes/`. A knob is a setting that an"
@@ -19,10 +23,73 @@ INTRODUCTION = (
 )
 
 
+STACKS = (
+    "Every program in one line. Resumption is that of TLS sessions between two runs; migration is"
+    " what a client does when its address changes, as its knob `migration` says; conformance is how"
+    " many properties of its congestion control are within tolerance, as [`httpbed"
+    " conformance`](../guides/conformance.md) tests them. No program has uploads yet."
+)
+ABSENT = """These were looked for, and have no recipe, for these reasons:
+
+| stack | reason |
+| --- | --- |
+| Kestrel (.NET), xquic, h2o with quicly | in no registry of the toolbox |
+| Apache Traffic Server with quiche, LiteSpeed | likewise |
+| mvfst and Proxygen | likewise; the recipe `hq` runs your own build |
+| OpenLiteSpeed | likewise; the recipe `openlitespeed` runs your own build |
+| pingora, Varnish, Apache httpd, nghttpx and h2load of Debian | no HTTP/3 |
+| WebKit (Debian's webkit2gtk-driver) | its network library, libsoup, has no HTTP/3 |
+| tokio-quiche, tquic, noq, msquic | in a registry, not added yet |
+| lsquic (by Bun), picoquic (by aiopquic), Traefik | likewise |
+| s2n-quic | the registry of crates has no glue between it and an HTTP/3 library |
+| Node.js | the stock executable has no `node:quic` |"""
+PUBLISHED = Path(__file__).resolve().parent.parent / "results"
+
+
+def tested() -> dict[str, list[str]]:
+    """Return each program -> its published tests of conformance over QUIC, in words."""
+    words = defaultdict[str, list[str]](list)
+    for file in sorted(PUBLISHED.glob("s*/*.json")):
+        if file.parent.name not in {"senders", "stacks"}:
+            continue
+        test: Mapping[str, Any] = json.loads(file.read_text())
+        sender = test["sender"]
+        if sender["transport"] == "quic":
+            judged = [one["passed"] for one in test["findings"] if one["passed"] is not None]
+            passed = f"{sum(judged)} of {len(judged)}"
+            words[sender["implementation"]].append(f"{sender['congestion_control']}: {passed}")
+    return words
+
+
+def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
+    """Return the table of programs."""
+    head = ["program", "roles", "HTTP", "tried from version", "congestion control over QUIC"]
+    head += ["resumption", "migration", "conformance over QUIC"]
+    rows = []
+    for recipe in sorted(recipes, key=lambda one: one.name):
+        migration = recipe.knobs.get("migration")
+        rows.append(
+            [
+                f"`{recipe.name}`",
+                ", ".join(recipe.roles),
+                ", ".join(recipe.http_versions),
+                (recipe.version and recipe.version.least) or "",
+                over_quic(recipe.congestion_control.quic),
+                ", ".join(one for one in ("resumed", "early data") if one in recipe.workloads),
+                ", ".join(level for level in migration.levels if level != "none")
+                if migration
+                else "",
+                "; ".join(tests.get(recipe.name, ())),
+            ]
+        )
+    return table(head, rows)
+
+
 def page() -> str:
     """Return the page: a section for each recipe, by name."""
     recipes = catalog.load().recipes
-    sections = ["# Programs", INTRODUCTION]
+    sections = ["# Programs", INTRODUCTION, "## Stacks", STACKS, stacks(recipes.values(), tested())]
+    sections += ["## What is not here", ABSENT]
     for name in sorted(recipes):
         sections += [f"## `{name}`", *about(recipes[name])]
     return "\n\n".join(sections) + "\n"

@@ -324,27 +324,24 @@ class Go(Compiled):
         return folder / self.name
 
 
-QUICHE = Cargo(
-    "httpbed-quiche",
-    "crates/httpbed-quiche",
-    # quiche needs a newer Rust than Debian stable has.
-    Contents(
-        "sid",
-        frozenset(
-            (
-                *("cargo", "rustc", "rustfmt", "rust-clippy"),
-                *("gcc", "g++", "libc6-dev", "cmake", "make", "git", "libclang-dev"),
-                *_SHELL,
-            )
-        ),
+_RUST = Contents(
+    "sid",
+    frozenset(
+        (
+            *("cargo", "rustc", "rustfmt", "rust-clippy"),
+            *("gcc", "g++", "libc6-dev", "cmake", "make", "git", "libclang-dev"),
+            *_SHELL,
+        )
     ),
-    "3 min, most of it for BoringSSL",
 )
+"""quiche needs a newer Rust than Debian stable has."""
+QUICHE = Cargo("httpbed-quiche", "crates/httpbed-quiche", _RUST, "3 min, most of it for BoringSSL")
+QUINN = Cargo("httpbed-quinn", "crates/httpbed-quinn", _RUST, "1 min")
 GO = Go(
     "httpbed-go",
     "go/httpbed-go",
     Contents("sid", frozenset(("golang-go", *_SHELL))),
     "1 min, most of it for Go's own library",
 )
-PROGRAMS: Mapping[str, Compiled] = {program.name: program for program in (QUICHE, GO)}
+PROGRAMS: Mapping[str, Compiled] = {program.name: program for program in (QUICHE, QUINN, GO)}
 """By name, as recipes write it."""
