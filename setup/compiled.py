@@ -1,6 +1,8 @@
 """Lints and tests the programs that are compiled on demand, outside the Rust workspace.
 
-    python setup/compiled.py check | test
+    python setup/compiled.py check | test [PROGRAM]...
+
+Without a name, all of them.
 
 Everything of a program is compiled with one profile into one folder of the user's cache, so that
 BoringSSL is compiled once. That takes three minutes on two cores. Afterwards a run takes a second,
@@ -24,11 +26,12 @@ _WORDS = {"check": "checking", "test": "testing"}
 
 def main(words: list[str]) -> int:
     """Run the lints or the tests; return the exit code."""
-    if len(words) != 1 or words[0] not in _WORDS:
-        say("usage: setup/compiled.py check | test")
+    verb, *names = words or [""]
+    if verb not in _WORDS or not compiled.PROGRAMS.keys() >= {*names}:
+        say(f"usage: setup/compiled.py check | test [{' | '.join(compiled.PROGRAMS)}]...")
         return 2
     try:
-        return max(_run(words[0], program) for program in compiled.PROGRAMS.values())
+        return max(_run(verb, compiled.PROGRAMS[name]) for name in names or compiled.PROGRAMS)
     except HostError as error:
         say(f"error: {error.reason}")
         say(f"remedy: {error.remedy}")

@@ -76,7 +76,8 @@ def jobs() -> tuple[list[Job], list[Job]]:
     ]
     if IS_ROOT:
         beside.insert(3, as_root("as root", "not alone", *spread(2), *linked))
-    beside += [Job(name, ("make", name)) for name in ("compiled", "lint")]
+    quiche = ("make", "compiled", "PROGRAMS=httpbed-quiche")
+    beside += [Job("quiche", quiche), Job("lint", ("make", "lint"))]
     return alone, beside
 
 
@@ -84,7 +85,8 @@ def slow_jobs() -> tuple[list[Job], list[Job]]:
     """Return the tests marked `slow`, those first that measure times."""
     linked = files_with_namespaces()
     alone = [pytest("slow, alone", "slow and alone", *linked)]
-    return alone, [pytest("slow", "slow and not alone", *spread(CORES + 2), "tests")]
+    beside = [Job("compiled", ("make", "compiled"))]
+    return alone, [*beside, pytest("slow", "slow and not alone", *spread(CORES + 2), "tests")]
 
 
 SETTINGS = ("--quiet", "-p", "no:cacheprovider")

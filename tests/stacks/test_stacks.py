@@ -24,7 +24,7 @@ from httpbed.programs import parsers
 from httpbed.programs.protocol import ProgramReport
 from httpbed.trial import tls_certificates
 
-pytestmark = pytest.mark.toolbox
+pytestmark = [pytest.mark.toolbox, pytest.mark.slow]
 
 VERSIONS = {compiled.GO: ("1.1", "2", "3"), compiled.QUINN: ("3",)}
 EVERY = [(program, version) for program, several in VERSIONS.items() for version in several]

@@ -9,6 +9,7 @@ from typing import Any
 
 from httpbed.experiment.trial import Record
 from httpbed.programs import catalog
+from httpbed.trial import verdict
 from real_runs import SmallExperiment, stage
 
 ADVERSARY = Path(__file__).parents[1] / "adversary"
@@ -57,7 +58,7 @@ class Attacked:
 
     record: Record
     attempts: int
-    """Number of attempts of the trial."""
+    """Number of the trial's attempts that no other program of the machine disturbed."""
     artifacts: Path
 
     def tried(self) -> list[dict[str, Any]]:
@@ -96,7 +97,8 @@ def attacked(
     records = stage(wanted, [recipes]).run(folder / "campaign")
     last = records[-1].attempt
     artifacts = folder / f"campaign/trials/0001/{last.id}/{last.number}/artifacts"
-    return Attacked(records[-1], len(records), artifacts)
+    attempts = sum(not verdict.is_strained(record.attempt) for record in records)
+    return Attacked(records[-1], attempts, artifacts)
 
 
 def recipe(role: str) -> str:
