@@ -34,13 +34,13 @@ ABSENT = """These were looked for, and have no recipe, for these reasons:
 | stack | reason |
 | --- | --- |
 | Kestrel (.NET), xquic, h2o with quicly | in no registry of the toolbox |
-| Apache Traffic Server with quiche, LiteSpeed | likewise |
-| mvfst and Proxygen | likewise; the recipe `hq` runs your own build |
-| OpenLiteSpeed | likewise; the recipe `openlitespeed` runs your own build |
+| Apache Traffic Server with quiche, LiteSpeed | in no registry of the toolbox |
+| mvfst and Proxygen | in no registry of the toolbox; the recipe `hq` runs your own build |
+| OpenLiteSpeed | in no registry of the toolbox; the recipe `openlitespeed` runs your own build |
 | pingora, Varnish, Apache httpd, nghttpx and h2load of Debian | no HTTP/3 |
 | WebKit (Debian's webkit2gtk-driver) | its network library, libsoup, has no HTTP/3 |
 | tokio-quiche, tquic, noq, msquic | in a registry, not added yet |
-| lsquic (by Bun), picoquic (by aiopquic), Traefik | likewise |
+| lsquic (by Bun), picoquic (by aiopquic), Traefik | in no registry of the toolbox |
 | s2n-quic | the registry of crates has no glue between it and an HTTP/3 library |
 | Node.js | the stock executable has no `node:quic` |"""
 PUBLISHED = Path(__file__).resolve().parent.parent / "results"

@@ -50,7 +50,9 @@ def row(plant: Plant, folder: Path, catalog: Catalog) -> Row:
         "is_right": top in plant.expected,
         "seconds": whole / NS,
         **_features(trial),
-        "held_back_share": None if trial.held_back_ns is None else trial.held_back_ns / whole,
+        "held_back_share": None
+        if trial.transfer.held_back_ns is None
+        else trial.transfer.held_back_ns / whole,
         **{f"in_force: {name}": forces.get(name, 0) / whole for name in NAMES},
         **{f"cost: {name}": costs.get(name, 0) / whole for name in NAMES},
         **_of_twin(plant, folder, catalog, trial),

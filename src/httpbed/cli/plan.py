@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -75,7 +75,7 @@ def command(
         echo(f"... and {rest} more trials; --all lists them", err=True)
     lines = [*_durations(loaded, catalog), *_publication(loaded)]
     if loaded.for_claims:
-        every = DesignOptions(scale=design.scale, replicates=design.replicates)
+        every = replace(design, for_claims=False)
         whole, _ = experiment_argument.load(file, recipe_folders, every)
         lines += _saving(loaded, loaded.for_claims, whole, catalog)
     echo("\n".join(lines), err=True)

@@ -225,6 +225,14 @@ class Recipe(Value):
         lines = untrusted_files.last_lines(folder, name, _QUOTED_LINES) if name else []
         return visible(" / ".join(line.strip() for line in lines if line.strip()))[:_QUOTED_LENGTH]
 
+    def works_behind(self, proxy: str, version: str | None) -> bool:
+        """Whether it can answer a proxy's requests of this HTTP version, which may be unknown."""
+        return version not in self.not_behind.get(proxy, ())
+
+    def works_through(self, proxy: str, version: str | None) -> bool:
+        """Whether it can ask a proxy in this HTTP version, which may be unknown."""
+        return version not in self.not_through.get(proxy, ())
+
     def refuses_knob(self, name: str, value: str) -> str:
         """Say why an experiment may not set a knob to a value; empty if it may."""
         knob = self.knobs.get(name)

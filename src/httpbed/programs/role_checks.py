@@ -277,18 +277,13 @@ def _chain_mistakes(
     if assigned.role == "proxy" and near and assigned.previous_proxy not in near:
         reason = f"{recipe.name} accepts requests only from {' or '.join(near)}"
         yield RoleMistake(path, reason, f"put {near[0]} before it")
-    failing = recipe.not_behind.get(assigned.previous_proxy, ())
-    if assigned.role == "server" and assigned.http_version in failing:
-        pairing = f"{assigned.previous_proxy} over HTTP/{assigned.http_version}"
-        reason = f"{recipe.name} does not work behind {pairing}"
+    before, after, version = assigned.previous_proxy, assigned.next_proxy, assigned.http_version
+    if assigned.role == "server" and not recipe.works_behind(before, version):
+        reason = f"{recipe.name} does not work behind {before} over HTTP/{version}"
         yield RoleMistake(path, reason, "choose another HTTP version between them, or server")
-    if assigned.role == "client" and assigned.http_version in recipe.not_through.get(
-        assigned.next_proxy, ()
-    ):
-        pairing = f"{assigned.next_proxy} over HTTP/{assigned.http_version}"
-        yield RoleMistake(
-            path, f"{recipe.name} does not work through {pairing}", "choose another client"
-        )
+    if assigned.role == "client" and not recipe.works_through(after, version):
+        reason = f"{recipe.name} does not work through {after} over HTTP/{version}"
+        yield RoleMistake(path, reason, "choose another client")
 
 
 def _version(stated: object) -> str | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import blocking, evidence, frames, kernel_account, windows
+from httpbed.addons.explain import evidence, frames, kernel_account, windows
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.division import BUSY, Division, divide
 from httpbed.addons.explain.evidence import NoTransferError
@@ -115,14 +115,9 @@ class Explained(Divided):
     kernel: KernelAccount | None = None
     """Of a TCP sender."""
 
-    @cached_property
-    def held_back_ns(self) -> int | None:
-        """For how long data waited behind a hole; None where nothing shows it."""
-        return blocking.held_back_ns(self.transfer)
-
     def sentences(self) -> list[str]:
         """Say what took the time, and what waited behind losses."""
-        texts, waited = super().sentences(), self.held_back_ns or 0
+        texts, waited = super().sentences(), self.transfer.held_back_ns or 0
         if waited >= SLIGHT * self.division.whole:
             took = f"{duration_text(waited)} ({_share(waited, self.division.whole)})"
             texts.append(f"Data that had arrived waited behind lost packets for {took}")
@@ -131,6 +126,7 @@ class Explained(Divided):
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""
         costs, forces = self.division.costs(), self.division.forces()
+        held_back_ns = self.transfer.held_back_ns
         return {
             "block": self.block,
             "trial": self.trial,
@@ -155,7 +151,7 @@ class Explained(Divided):
                 for one in self.division.periods
             ],
             "held": self._held_values(),
-            "held_back_s": None if self.held_back_ns is None else self.held_back_ns / NS,
+            "held_back_s": None if held_back_ns is None else held_back_ns / NS,
             "kernel": self._kernel_values(),
         }
 

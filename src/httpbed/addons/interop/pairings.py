@@ -160,7 +160,7 @@ class _Programs:
             one
             for one in able
             if (version is None or version in one.http_versions)
-            and (behind is None or version not in one.not_behind.get(behind.proxy, ()))
+            and (behind is None or one.works_behind(behind.proxy, version))
         ]
 
     def clients(self) -> Iterator[tuple[Recipe, str]]:
@@ -176,13 +176,12 @@ class _Programs:
         through: Recipe | None = None,
     ) -> Iterator[Recipe]:
         """Yield the most versatile program that fits, if any; not the proxy in front of it."""
-        able = self.able_to_be(role, version, behind)
-        able = [
+        others = [
             one
-            for one in able
-            if not through or version not in one.not_through.get(through.name, ())
+            for one in self.able_to_be(role, version, behind)
+            if (behind is None or one.name != behind.proxy)
+            and (through is None or one.works_through(through.name, version))
         ]
-        others = [one for one in able if behind is None or one.name != behind.proxy]
         yield from sorted(others, key=_versatility, reverse=True)[:1]
 
     def to_best(self, client: Recipe, version: str) -> Iterator[Pairing]:
@@ -203,9 +202,8 @@ class _Programs:
     def all_from(self, client: Recipe, version: str) -> Iterator[Pairing]:
         for server in self.able_to_be("server", version):
             yield Pairing(client.name, version, server.name)
-        for proxy in self.proxies(version):
-            if version in client.not_through.get(proxy.name, ()):
-                continue
+        proxies = (one for one in self.proxies(version) if client.works_through(one.name, version))
+        for proxy in proxies:
             for hops in self.chains(proxy):
                 for server in self.able_to_be("server", hops[-1].upstream_http_version, hops[-1]):
                     yield Pairing(client.name, version, server.name, hops)
