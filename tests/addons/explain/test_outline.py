@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from httpbed.addons.explain import outline
 from httpbed.addons.explain.division import divide
@@ -34,11 +36,10 @@ SCENARIO = Scenario.model_validate(DOCUMENT)
 MAX_BINS = 256
 
 
-def timeline(transfer: Transfer) -> dict[str, Any]:
+def timeline(transfer: Transfer, width: int) -> dict[str, Any]:
     """Sum a transfer's packets into bins as the emulator does."""
     data, known = transfer.content, Rounds(transfer).known
     whole = ~data.lost
-    width = MS
     while transfer.ended // width >= MAX_BINS:
         width *= 2
     count = transfer.ended // width + 1
@@ -61,7 +62,7 @@ def timeline(transfer: Transfer) -> dict[str, Any]:
     }
 
 
-def result(transfer: Transfer) -> dict[str, Any]:
+def result(transfer: Transfer, width: int = MS) -> dict[str, Any]:
     connection = {
         "client_first_ns": 0,
         "server_bytes": 1,
@@ -72,13 +73,13 @@ def result(transfer: Transfer) -> dict[str, Any]:
     return {
         "started_ns": 0,
         "connections": [connection],
-        "directions": [{}, {"timeline": timeline(transfer)}],
+        "directions": [{}, {"timeline": timeline(transfer, width)}],
     }
 
 
-def outlined(folder: Path, kept: Any) -> dict[str, float]:
+def outlined(folder: Path, kept: Any, described: Scenario = SCENARIO) -> dict[str, float]:
     (folder / "link-result.json").write_text(json.dumps(kept))
-    division, _ = outline.read(folder, SCENARIO, None, CATALOG)
+    division, _ = outline.read(folder, described, None, CATALOG)
     assert division.periods[0].begin == 0
     ends = [(one.begin, one.end) for one in division.periods]
     assert all(before[1] == after[0] for before, after in itertools.pairwise(ends))
@@ -133,6 +134,32 @@ def test_a_flight_of_no_known_window_is_unknown(tmp_path: Path) -> None:
     found = outlined(tmp_path, result(transfer))
     assert found["unknown"] > 0.3
     assert "fixed window" not in found
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sender=st.builds(
+        lambda packets, window, ack_delay_ms: WindowSender(
+            packets, lambda _: window, ack_delay=ack_delay_ms * MS, timeout=1000 * MS
+        ),
+        packets=st.integers(2, 400),
+        window=st.integers(1, 400),
+        ack_delay_ms=st.integers(0, 300),
+    ),
+    bins=st.integers(1, 255),
+    delay_ms=st.sampled_from([1, 20, 200]),
+)
+def test_each_coarse_timeline_is_divided(
+    sender: WindowSender, bins: int, delay_ms: int, tmp_path: Path
+) -> None:
+    """Late acknowledgements: a mean over four round trips begins before the answer."""
+    transfer = sender.transfer()
+    kept = result(transfer, width=max(1, transfer.ended // bins))
+    link = LINK | {"delay": f"{delay_ms} ms"}
+    described = Scenario.model_validate(
+        DOCUMENT | {"topology": DOCUMENT["topology"] | {"links": [link]}}
+    )
+    assert sum(outlined(tmp_path, kept, described).values()) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

@@ -281,6 +281,8 @@ class _Bins:
             return []
         flying, count = self._steady
         begin, end = np.searchsorted(self.edges, self._answer).tolist()
+        # Before, a mean reaches back beyond the first packet.
+        begin = max(begin, count)
         last, found = min(end, len(self.edges) - 1), list[tuple[int, int]]()
         start, high, low = begin, 0.0, 0.0
         for place in range(begin, last + 1):
@@ -295,7 +297,7 @@ class _Bins:
             least = PLATEAU_ROUNDS * self._span * (2 if is_lossy else 1)
             stop = place if stands else place - 1
             if stop - start >= least and self._has_time_left(start, stop):
-                found.append((max(0, start - count + 1), stop))
+                found.append((start - count + 1, stop))
             start, high, low = place, now, now
         return found
 
