@@ -71,7 +71,7 @@ def jobs() -> tuple[list[Job], list[Job]]:
         alone.append(as_root("alone as root", "alone", *linked))
     beside = [
         pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked),
-        pytest("pure", "not namespaces and not alone and not slow", "tests"),
+        pytest("pure", "not namespaces and not alone and not slow", *spread(2), "tests"),
         *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests")),
     ]
     if IS_ROOT:
@@ -105,7 +105,7 @@ def as_root(name: str, marks: str, *words: str) -> Job:
 
 
 def spread(processes: int) -> tuple[str, ...]:
-    """Return pytest's options for tests side by side, each file's in one process."""
+    """Return pytest's options for tests side by side, each module's in one process."""
     return ("--numprocesses", str(processes), "--dist", "loadscope", "--no-loadscope-reorder")
 
 

@@ -19,9 +19,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("httpbed")
 
-# A background job starts with SIGINT ignored, and its children inherit that. The programs that
-# tests interrupt must not.
+# A background job starts with SIGINT ignored, one of `nohup` with SIGHUP, and their children
+# inherit that. The programs that tests interrupt must not.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 REQUIRED = os.environ.get("HTTPBED_REQUIRE_NAMESPACES") == "1"
 """Whether a machine that refuses namespaces fails the tests that need them, as in CI."""

@@ -111,12 +111,12 @@ def _merged(trials: Iterable[Cells]) -> tuple[DatasetColumn, ...]:
     """Return every column that has a value, in the order of places; equal names join sources."""
     merged: dict[str, DatasetColumn] = {}
     sources: dict[str, dict[str, None]] = defaultdict(dict)
-    for one in trials:
-        for column, value in one.items():
+    for cells in trials:
+        for column, value in cells.items():
             if value is not None:
                 merged.setdefault(column.name, column)
                 sources[column.name][column.source] = None
-    joined = (replace(one, source="; ".join(sources[name])) for name, one in merged.items())
+    joined = (replace(cells, source="; ".join(sources[name])) for name, cells in merged.items())
     return tuple(sorted(joined, key=lambda column: column.place))
 
 

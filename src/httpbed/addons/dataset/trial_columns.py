@@ -66,25 +66,33 @@ _MACHINE: Mapping[str, tuple[FeatureKind, str]] = {
 
 def identity(campaign: str, experiment: Experiment, row: Mapping[str, Any], *, seed: int) -> Cells:
     """Return which trial it is, and its levels."""
-    at = place("trial")
+    column_place = place("trial")
     meaning = (
         "Folder of the campaign, without the folders above unless two campaigns share the name."
     )
     digest = "Hash of all that the trial executes: equal trials have equal values."
     cells: Cells = {
-        DatasetColumn("campaign", "string", meaning, "folder", place=at): campaign,
+        DatasetColumn("campaign", "string", meaning, "folder", place=column_place): campaign,
         DatasetColumn(
-            "experiment", "string", described(Experiment, "name"), "experiment file", place=at
+            "experiment",
+            "string",
+            described(Experiment, "name"),
+            "experiment file",
+            place=column_place,
         ): experiment.name,
-        DatasetColumn("trial", "string", digest, TRIAL, place=at): row["trial"],
-        DatasetColumn("block", "integer", described(Trial, "block"), TRIAL, "1", at): row["block"],
-        DatasetColumn("position", "integer", described(Trial, "position"), TRIAL, "1", at): (
-            row["position"]
-        ),
-        DatasetColumn("seed", "integer", described(Experiment, "seed"), TRIAL, "1", at): seed,
-        DatasetColumn("started", "string", described(Attempt, "started"), TRIAL, place=at): row[
-            "started"
+        DatasetColumn("trial", "string", digest, TRIAL, place=column_place): row["trial"],
+        DatasetColumn("block", "integer", described(Trial, "block"), TRIAL, "1", column_place): row[
+            "block"
         ],
+        DatasetColumn(
+            "position", "integer", described(Trial, "position"), TRIAL, "1", column_place
+        ): (row["position"]),
+        DatasetColumn(
+            "seed", "integer", described(Experiment, "seed"), TRIAL, "1", column_place
+        ): seed,
+        DatasetColumn(
+            "started", "string", described(Attempt, "started"), TRIAL, place=column_place
+        ): row["started"],
     }
     levels = described(Trial, "levels")
     for name in experiment.factors:
@@ -99,13 +107,13 @@ def machine(manifest: Mapping[str, Any], block: int, ran_by: str | None) -> Cell
     """Return the machine and the version of httpbed; ``ran_by`` names a cluster's machine."""
     source, lines = manifest_form.source_of_block(manifest, block), manifest.get(MACHINE_LINES, ())
     host = machine_log.hosts(lines).get(ran_by, {}) if ran_by else source.get("host", {})
-    at = place("machine")
-    own = described(Attempt, "machine")
-    named: Cells = {DatasetColumn("machine", "string", own, TRIAL, place=at): ran_by}
+    column_place = place("machine")
+    meaning = described(Attempt, "machine")
+    named: Cells = {DatasetColumn("machine", "string", meaning, TRIAL, place=column_place): ran_by}
     cells: Cells = named if ran_by else {}
     cells |= {
         DatasetColumn(
-            f"machine_{name}", kind, described(MachineFacts, name), MANIFEST, unit, at
+            f"machine_{name}", kind, described(MachineFacts, name), MANIFEST, unit, column_place
         ): host.get(name)
         for name, (kind, unit) in _MACHINE.items()
     }
@@ -125,7 +133,7 @@ def machine(manifest: Mapping[str, Any], block: int, ran_by: str | None) -> Cell
         "httpbed_version": ("Version of httpbed that ran the trials.", source.get("httpbed")),
     }
     for name, (words, value) in others.items():
-        cells[DatasetColumn(name, "string", words, MANIFEST, place=at)] = value
+        cells[DatasetColumn(name, "string", words, MANIFEST, place=column_place)] = value
     return cells
 
 

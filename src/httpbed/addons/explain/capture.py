@@ -223,7 +223,7 @@ class _Options:
 
     def values(self, kind: int, chosen: NDArray[np.bool_], offset: int, size: int) -> Numbers:
         """Return the number in an option of the chosen packets; -1 for others."""
-        found = np.full(len(self.table), -1, dtype=np.int64)
+        numbers = np.full(len(self.table), -1, dtype=np.int64)
         rows = np.flatnonzero(chosen & (self.header > 20))
         place = self.header_at[rows] + 20
         end = np.minimum(self.header_at[rows] + self.header[rows], MAX_HEADER)
@@ -238,10 +238,10 @@ class _Options:
             value = np.zeros(int(hit.sum()), dtype=np.int64)
             for step in range(size):
                 value = value * 256 + self.table[rows[hit], place[hit] + offset + step]
-            found[rows[hit]] = value
+            numbers[rows[hit]] = value
             alive = ~hit & (code != 0)
             rows, place, end = rows[alive], place[alive] + length[alive], end[alive]
-        return found
+        return numbers
 
 
 def window_scale(answers: Headers, data: Headers) -> int:

@@ -233,11 +233,11 @@ def _interface(data: bytes | memoryview, place: int, length: int, order: str) ->
 
 
 def _options(data: bytes | memoryview, place: int, end: int, order: str) -> dict[int, bytes]:
-    found = dict[int, bytes]()
+    options = dict[int, bytes]()
     while place + 4 <= end:
         code, length = struct.unpack_from(order + "HH", data, place)
         if code == 0 or place + 4 + length > end:
             break
-        found[code] = bytes(data[place + 4 : place + 4 + length])
+        options[code] = bytes(data[place + 4 : place + 4 + length])
         place += 4 + length + (-length % 4)
-    return found
+    return options

@@ -47,17 +47,20 @@ def ladders(
     :raises ConfigError: when the experiment cannot be read.
     :raises HostError: when this machine cannot run trials.
     """
-    chosen = {(one.block, tuple(one.levels.values())) for one in climbing}
+    chosen = {(explained.block, tuple(explained.levels.values())) for explained in climbing}
     loaded = loaded_trials(results, chosen, how)
     options = PlanOptions(keep=kept(loaded, how), backend=backend.choose(None))
     setup = campaign_setup.make_setup(loaded, how.catalog, options, say=say)
-    by_place = {(one.block, tuple(one.levels.values())): one for one in loaded.trials}
-    found = dict[tuple[int, str], list[Rung]]()
-    for one in climbing:
-        trial = by_place[one.block, tuple(one.levels.values())]
-        climbed = _Ladder(setup, how, trial, one, towards)
-        found[one.block, one.trial] = list(climbed.rungs())
-    return found
+    by_place = {
+        (explained.block, tuple(explained.levels.values())): explained
+        for explained in loaded.trials
+    }
+    rungs = dict[tuple[int, str], list[Rung]]()
+    for explained in climbing:
+        trial = by_place[explained.block, tuple(explained.levels.values())]
+        climbed = _Ladder(setup, how, trial, explained, towards)
+        rungs[explained.block, explained.trial] = list(climbed.rungs())
+    return rungs
 
 
 @dataclass(frozen=True)

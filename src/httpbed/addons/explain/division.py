@@ -137,12 +137,12 @@ def divide(transfer: Transfer) -> Division:
 
 def _less_sure(periods: Iterable[Period], hidden: frozenset[str]) -> Iterator[Period]:
     """Yield periods of an inferred link: only headers are seen."""
-    for one in periods:
-        if one.cause in hidden:
-            yield replace(one, cause="unknown", surety="inferred", detail="")
+    for period in periods:
+        if period.cause in hidden:
+            yield replace(period, cause="unknown", surety="inferred", detail="")
             continue
-        is_seen = one.cause == "receiver's window" and one.surety == "seen"
-        yield one if is_seen else replace(one, surety="inferred")
+        is_seen = period.cause == "receiver's window" and period.surety == "seen"
+        yield period if is_seen else replace(period, surety="inferred")
 
 
 @dataclass(frozen=True)
@@ -224,17 +224,17 @@ def _waiting(
     starts = np.concatenate([one.sent[~one.lost] for one in both])
     ends = np.concatenate([one.arrived[~one.lost] for one in both])
     drops = np.sort(np.concatenate([one.sent[one.lost] for one in both]))
-    at = begin
+    divided_to = begin
     for first, last in _merged(starts, ends):
         start, stop = max(first, begin), min(last, end)
         if stop <= start:
             continue
-        if start > at:
-            yield _silence(drops, at, start, silent)
-        yield Period(max(at, start), stop, under_way, "seen")
-        at = stop
-    if at < end:
-        yield _silence(drops, at, end, silent)
+        if start > divided_to:
+            yield _silence(drops, divided_to, start, silent)
+        yield Period(max(divided_to, start), stop, under_way, "seen")
+        divided_to = stop
+    if divided_to < end:
+        yield _silence(drops, divided_to, end, silent)
 
 
 def _silence(drops: Numbers, begin: int, end: int, cause: str) -> Period:
@@ -265,15 +265,15 @@ def _after(transfer: Transfer, marks: _Marks, last: int) -> Iterator[Period]:
 def joined(periods: Iterable[Period]) -> Iterator[Period]:
     """Leave out empty periods, and join neighbours of one cause."""
     last: Period | None = None
-    for one in periods:
-        if one.lasts <= 0:
+    for period in periods:
+        if period.lasts <= 0:
             continue
-        if last and last.kind == one.kind:
-            last = replace(last, end=one.end)
+        if last and last.kind == period.kind:
+            last = replace(last, end=period.end)
             continue
         if last:
             yield last
-        last = one
+        last = period
     if last:
         yield last
 
@@ -290,26 +290,26 @@ class _Answer:
     @cached_property
     def periods(self) -> tuple[Period, ...]:
         """Its busy and idle times, with their causes."""
-        found = list[Period]()
-        at = self.first
+        periods = list[Period]()
+        divided_to = self.first
         for begin, end, cause in self._busy():
-            if begin > at:
-                found += self._idle(at, begin)
-            found.append(Period(max(at, begin), end, cause, "seen"))
-            at = max(at, end)
-        if at < self.last:
-            found += self._idle(at, self.last)
-        return tuple(found)
+            if begin > divided_to:
+                periods += self._idle(divided_to, begin)
+            periods.append(Period(max(divided_to, begin), end, cause, "seen"))
+            divided_to = max(divided_to, end)
+        if divided_to < self.last:
+            periods += self._idle(divided_to, self.last)
+        return tuple(periods)
 
     def in_force(self) -> Iterator[Period]:
         """Yield the same time, short busy times by the cause that follows, or came before."""
         stretches, kinds = list[list[Period]](), list[bool]()
-        for one in self.periods:
-            is_busy = one.cause in BUSY or one.lasts <= self.transfer.reaction_ns
+        for period in self.periods:
+            is_busy = period.cause in BUSY or period.lasts <= self.transfer.reaction_ns
             if stretches and is_busy == kinds[-1]:
-                stretches[-1].append(one)
+                stretches[-1].append(period)
             else:
-                stretches.append([one])
+                stretches.append([period])
                 kinds.append(is_busy)
         short = self.rounds.round_trip_ns
         for index, stretch in enumerate(stretches):
@@ -318,7 +318,9 @@ class _Answer:
             if not kinds[index] or end - begin >= short or not neighbours:
                 yield from stretch
                 continue
-            main = max(neighbours[0], key=lambda one: (one.cause not in PARTIAL, one.lasts))
+            main = max(
+                neighbours[0], key=lambda period: (period.cause not in PARTIAL, period.lasts)
+            )
             yield Period(begin, end, main.cause, main.surety, main.detail)
 
     def _busy(self) -> Iterator[tuple[int, int, str]]:
@@ -364,14 +366,14 @@ class _Answer:
         """Divide an idle time: at each packet that the sender sent in it, and at its end."""
         entered = self.transfer.content.entered
         low, high = np.searchsorted(entered, [begin, end], side="left").tolist()
-        at = begin
+        divided_to = begin
         for index in range(low, min(high + 1, len(entered))):
             stop = min(int(entered[index]), end)
-            if stop > at:
-                yield from self._wait(at, stop, index)
-                at = stop
-        if at < end:
-            yield Period(at, end, "unknown", "inferred")
+            if stop > divided_to:
+                yield from self._wait(divided_to, stop, index)
+                divided_to = stop
+        if divided_to < end:
+            yield Period(divided_to, end, "unknown", "inferred")
 
     def _wait(self, begin: int, end: int, packet: int) -> Iterator[Period]:
         """Divide the wait for a packet; ``begin`` and ``end`` are times at the link."""

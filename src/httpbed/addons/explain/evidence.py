@@ -135,12 +135,12 @@ def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any
 
     Competitors may share that link, and no competitor shares the client's own.
     """
-    own = {one["client"] for one in result["connections"] if one["link"] == watched.own_link}
+    clients = {one["client"] for one in result["connections"] if one["link"] == watched.own_link}
     name = result["directions"][watched.down]["link"]
     near = [
         one
         for one in result["connections"]
-        if one["link"] == name and one["client"] in own and one["client_first_ns"] is not None
+        if one["link"] == name and one["client"] in clients and one["client_first_ns"] is not None
     ]
     if not near:
         raise NoTransferError("its client sent nothing")
@@ -169,19 +169,23 @@ class _Reading:
         protocol = capture.TCP if is_tcp else capture.UDP
         port = int(connection["client"].rpartition(":")[2])
         down, up = self.watched.down, self.watched.down ^ 1
-        own, asked = (partial(_is_of, protocol, port, way) for way in ("destination", "source"))
+        is_data, is_answer = (
+            partial(_is_of, protocol, port, way) for way in ("destination", "source")
+        )
         towards = self.watched.route
-        data_route, data_headers = self._along(towards, own)
-        answer_route, answer_headers = self._along([one ^ 1 for one in reversed(towards)], asked)
+        data_route, data_headers = self._along(towards, is_data)
+        answer_route, answer_headers = self._along(
+            [one ^ 1 for one in reversed(towards)], is_answer
+        )
         place = towards.index(down)
         rows = self.log.originals(down)
-        is_own = own(self._headers(down, rows))
+        is_own = is_data(self._headers(down, rows))
         begun, done = self._service(rows, down)
         others = ~is_own & (done >= 0)
         data = self._sent(data_route, data_headers, place, (begun[is_own], done[is_own]))
         answer_rows = self.log.originals(up)
         served = self._service(answer_rows, up)
-        is_asked = asked(self._headers(up, answer_rows))
+        is_asked = is_answer(self._headers(up, answer_rows))
         back = len(towards) - 1 - place
         answers = self._sent(
             answer_route, answer_headers, back, (served[0][is_asked], served[1][is_asked])
@@ -240,12 +244,12 @@ class _Reading:
             begun[order], done[order] = np.minimum(starts, ends), ends
             return begun, done
         rate = (described["rate"] or {}).get("bit_s")
-        at = -(1 << 62)
+        free_at = -(1 << 62)
         for index in left[np.argsort(entered[left], kind="stable")].tolist():
             size = int(rows.bytes[index]) + int(described["overhead_bytes"])
-            begun[index] = max(int(entered[index]), at)
-            at = int(begun[index]) + (size * BITS * NS // int(rate) if rate else 0)
-            done[index] = at
+            begun[index] = max(int(entered[index]), free_at)
+            free_at = int(begun[index]) + (size * BITS * NS // int(rate) if rate else 0)
+            done[index] = free_at
         return begun, done
 
     def _changes_delay(self, direction: int) -> bool:

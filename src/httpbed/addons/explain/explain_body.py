@@ -75,21 +75,21 @@ def run(
     if missing and how is not None:
         again.run(results, {_place(results, row) for row in missing}, how)
         repeated = query.read(how.directory)
-    found = list[Explained | Unexplained]()
+    answers = list[Explained | Unexplained]()
     for row in rows:
         other = _same(repeated, results, row) if repeated and row in missing else None
         if repeated and other:
-            found.append(explain(repeated, other, catalog))
+            answers.append(explain(repeated, other, catalog))
             notes += _shift(results, row, repeated, other)
         else:
-            found.append(explain(results, row, catalog))
-    compared = difference.of(explained(found)) if why else None
+            answers.append(explain(results, row, catalog))
+    compared = difference.of(explained(answers)) if why else None
     ladders = dict[tuple[int, str], list[Rung]]()
     if how and compared:
         ladders = counterfactual.ladders(results, [compared.slow], how, compared.fast)
     elif how and tries and not why:
-        ladders = counterfactual.ladders(results, explained(found), how)
-    shown = Shown(results, found, notes, ladders, is_pair=bool(why))
+        ladders = counterfactual.ladders(results, explained(answers), how)
+    shown = Shown(results, answers, notes, ladders, is_pair=bool(why))
     _print(shown, form, how.directory if repeated and how else directory)
 
 
@@ -108,18 +108,18 @@ def _explain_pages(
     from httpbed.addons.explain import page_loads  # the addon of pages, which may be deleted
 
     missing = [row for row in rows if how and not page_loads.is_readable(results, row)]
-    found = page_loads.read(results, [row for row in rows if row not in missing])
+    loads = page_loads.read(results, [row for row in rows if row not in missing])
     if how and missing:
         places = {_place(results, row) for row in missing}
         how = again.exact(results, places, replace(how, kept=frozenset()))
         again.run(results, places, how)
         repeated = query.read(how.directory)
         others = [other for row in missing if (other := _same(repeated, results, row))]
-        found = found.with_others(page_loads.read(repeated, others))
-    if not found.found:
-        reason = f"has no readable load: {', '.join(found.unread)}"
+        loads = loads.with_others(page_loads.read(repeated, others))
+    if not loads.found:
+        reason = f"has no readable load: {', '.join(loads.unread)}"
         raise ConfigError([Mistake(str(results.directory), reason, "run the experiment again")])
-    _print(found, form, how.directory if how and missing else results.directory)
+    _print(loads, form, how.directory if how and missing else results.directory)
 
 
 def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> list[Row]:
@@ -170,14 +170,14 @@ def _fits(row: Row, levels: Mapping[str, set[str]]) -> bool:
 
 
 def _no_treatment(
-    results: Results, words: str, levels: Mapping[str, set[str]], found: int
+    results: Results, words: str, levels: Mapping[str, set[str]], count: int
 ) -> Mistake:
-    if not found:
+    if not count:
         return Mistake("--why", f"{words!r} has no valid trial", "httpbed status lists them")
     more = [
         name for name, some in results.experiment.factors.items() if name not in levels and some[1:]
     ]
-    return Mistake("--why", f"{words!r} fits {found} treatments", f"add {', '.join(more)}")
+    return Mistake("--why", f"{words!r} fits {count} treatments", f"add {', '.join(more)}")
 
 
 def _levels(

@@ -29,20 +29,20 @@ MAX_BANDS = 600
 
 def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:
     """Draw the division of each trial as one bar, with the names of the treatments."""
-    shown = _shown([one for _, one in rows])
+    shown = _shown([divided for _, divided in rows])
     legend_in = LEGEND_ROW_IN * -(-len(shown) // LEGEND_COLUMNS)
     with mpl.rc_context(STYLE):
         size = (WIDE_IN, ROW_IN * len(rows) + 0.7 + legend_in)
         figure = VisibleFigure(figsize=size, layout="constrained")
         axes = figure.subplots()
-        for place, (_, one) in enumerate(rows):
-            _bar(axes, place, one)
+        for place, (_, divided) in enumerate(rows):
+            _bar(axes, place, divided)
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.invert_yaxis()
         axes.set_xlabel("time of the request (s)")
         _plain(axes)
         _legend(figure, shown)
-    texts = [f"{name}: {one.sentences()[0]}" for name, one in rows]
+    texts = [f"{name}: {divided.sentences()[0]}" for name, divided in rows]
     return Plot(
         name="explain-divisions",
         caption="What the time of each treatment's typical trial was spent on.",
@@ -51,30 +51,30 @@ def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:
     )
 
 
-def bands(one: Explained) -> Plot:
+def bands(explained: Explained) -> Plot:
     """Draw one trial: bytes in flight and losses over the bands of what was in force."""
-    shown = _shown([one], in_force=True)
+    shown = _shown([explained], in_force=True)
     legend_in = LEGEND_ROW_IN * -(-len(shown) // LEGEND_COLUMNS)
     with mpl.rc_context(STYLE):
         figure = VisibleFigure(figsize=(WIDE_IN, 2.6 + legend_in), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
         for axes in (above, below):
-            for begin_s, end_s, cause in _bands(one.division.in_force):
+            for begin_s, end_s, cause in _bands(explained.division.in_force):
                 alpha = 0.25 if axes is above else 1.0
                 colour = BY_NAME[cause].colour
                 axes.axvspan(begin_s, end_s, color=colour, alpha=alpha, linewidth=0)
-        _in_flight(above, one)
+        _in_flight(above, explained)
         above.set_ylabel("in flight (kB)")
         below.set_yticks([])
-        below.set_xlim(0, one.seconds)
+        below.set_xlim(0, explained.seconds)
         below.set_xlabel(SINCE)
         for axes in (above, below):
             _plain(axes)
         _legend(figure, shown)
     return Plot(
-        name=f"explain-{one.block}-{one.trial}",
+        name=f"explain-{explained.block}-{explained.trial}",
         caption="Payload in flight, losses as crosses, and what was in force.",
-        alternative=". ".join(one.sentences()),
+        alternative=". ".join(explained.sentences()),
         figure=figure,
     )
 

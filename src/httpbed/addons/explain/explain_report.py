@@ -98,20 +98,20 @@ class Shown:
         return self.ladders.get((one.block, one.trial), ())
 
     def _answers(self) -> Iterator[Sentence]:
-        for one in self.found:
-            name = f"{title(one)}: " if len(self.found) > 1 else ""
-            if isinstance(one, Unexplained):
-                text = f"trial {one.block}/{one.trial} cannot be divided: {one.reason}"
-                yield Sentence(f"{title(one)}: {text}")
+        for answer in self.found:
+            name = f"{title(answer)}: " if len(self.found) > 1 else ""
+            if isinstance(answer, Unexplained):
+                text = f"trial {answer.block}/{answer.trial} cannot be divided: {answer.reason}"
+                yield Sentence(f"{title(answer)}: {text}")
                 continue
-            yield Sentence(name + ". ".join(one.sentences()))
-            yield from (Sentence(name + rung.sentence()) for rung in self._ladder(one))
-        if found := difference.of(self.known):
-            names = title(found.fast), title(found.slow)
-            yield Sentence(found.sentence(*names))
-            kept = [one.after for one in self._ladder(found.slow) if one.is_kept]
+            yield Sentence(name + ". ".join(answer.sentences()))
+            yield from (Sentence(name + rung.sentence()) for rung in self._ladder(answer))
+        if pair := difference.of(self.known):
+            names = title(pair.fast), title(pair.slow)
+            yield Sentence(pair.sentence(*names))
+            kept = [answer.after for answer in self._ladder(pair.slow) if answer.is_kept]
             if self.is_pair and kept and isinstance(kept[-1], Explained):
-                yield Sentence(found.closing(*names, kept[-1]))
+                yield Sentence(pair.closing(*names, kept[-1]))
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document."""
@@ -213,12 +213,12 @@ def table(known: Sequence[Divided]) -> Table:
 def _by_cause(known: Sequence[Divided], names: Sequence[str]) -> Iterator[Column]:
     """Yield a column of costs for each trial, the whole in the last row."""
     yield Column.of("cause", (*names, OTHER, "whole"), is_name=True)
-    for one in known:
-        costs = one.division.costs()
+    for divided in known:
+        costs = divided.division.costs()
         rest = sum(value for name, value in costs.items() if name not in names)
-        cells = [_cell(costs.get(name, 0), one) for name in names]
-        whole = Cell(duration_text(one.division.whole))
-        yield Column(title(one), (*cells, _cell(rest, one), whole), right=True)
+        cells = [_cell(costs.get(name, 0), divided) for name in names]
+        whole = Cell(duration_text(divided.division.whole))
+        yield Column(title(divided), (*cells, _cell(rest, divided), whole), right=True)
 
 
 def _by_trial(known: Sequence[Divided], names: Sequence[str]) -> Iterator[Column]:
@@ -285,23 +285,24 @@ def _cell(ns: int, one: Divided) -> Cell:
 
 
 def _evidence(known: Iterable[Explained]) -> Iterator[str]:
-    for one in known:
-        transfer = one.transfer
-        packets = len(transfer.data) + len(transfer.answers)
-        remarks = "; ".join(("", *transfer.remarks, *_kernel(one)))
-        yield f"{title(one)}: trial {one.block}/{one.trial}, {packets} packets{remarks}"
+    for row in known:
+        packets = len(row.transfer.data) + len(row.transfer.answers)
+        remarks = "; ".join(("", *row.transfer.remarks, *_kernel(row)))
+        yield f"{title(row)}: trial {row.block}/{row.trial}, {packets} packets{remarks}"
 
 
-def _kernel(one: Explained) -> Iterator[str]:
+def _kernel(row: Explained) -> Iterator[str]:
     """Compare the receiver's window with what the sender's kernel counted."""
-    if one.kernel is None:
+    kernel = row.kernel
+    if kernel is None:
         return
-    own = one.division.forces().get("receiver's window", 0)
-    if own or one.kernel.receiver_limited:
-        kernel = duration_text(one.kernel.receiver_limited)
-        yield f"receiver's window in force {duration_text(own)}, {kernel} by the sender's kernel"
-    if one.kernel.buffer_limited:
-        yield f"sender's buffer full {duration_text(one.kernel.buffer_limited)} by its kernel"
+    in_force = row.division.forces().get("receiver's window", 0)
+    if in_force or kernel.receiver_limited:
+        counted = duration_text(kernel.receiver_limited)
+        forced = duration_text(in_force)
+        yield f"receiver's window in force {forced}, {counted} by the sender's kernel"
+    if kernel.buffer_limited:
+        yield f"sender's buffer full {duration_text(kernel.buffer_limited)} by its kernel"
 
 
 def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
@@ -330,26 +331,28 @@ def _divided(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Divi
 
 
 def _section(source: ReportInput) -> Section | None:
-    found = _typical(source)
-    if not found:
+    outlines = _typical(source)
+    if not outlines:
         return None
-    sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in found)
-    blocks: list[Block] = [Listing(sentences), *_blocks(found, draws=source.draws)]
-    if any(isinstance(one, Outline) for one in found):
+    sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in outlines)
+    blocks: list[Block] = [Listing(sentences), *_blocks(outlines, draws=source.draws)]
+    if any(isinstance(one, Outline) for one in outlines):
         blocks.append(Paragraph(COARSE, "httpbed explain DIR", FINER))
     return Section("explain", "Where the time went", tuple(blocks))
 
 
 def _held(source: ReportInput) -> Iterator[str]:
     """Say which windows hold which treatments."""
-    names, found = defaultdict[str, list[str]](list), _typical(source)
-    for one in found:
+    names, outlines = defaultdict[str, list[str]](list), _typical(source)
+    for one in outlines:
         share = one.division.costs().get("fixed window", 0) / max(1, one.division.whole)
         if one.held and share >= HELD_SHARE:
             names[str(one.held.of or "a window of no known knob")].append(title(one))
     for window, some in names.items():
         count = (
-            f"{len(some)} of {len(found)} treatments" if len(found) > 1 else "the only treatment"
+            f"{len(some)} of {len(outlines)} treatments"
+            if len(outlines) > 1
+            else "the only treatment"
         )
         who = f"{listed(some[:MAX_HELD])}{', ...' if len(some) > MAX_HELD else ''}"
         yield f"{window} holds {count}, below what the link carries: {who}"

@@ -167,15 +167,15 @@ class Explained(Divided):
     def _held_values(self) -> dict[str, Any] | None:
         if self.held is None:
             return None
-        of = self.held.of
+        named_window = self.held.of
         return {
             "bytes": self.held.plateau.payload,
             "round_trips": self.held.plateau.rounds,
             "fills_bytes": self.held.fills_bytes,
-            "program": of.program if of else None,
-            "knob": of.name if of else None,
-            "size": of.size if of else None,
-            "source": of.window.source if of else None,
+            "program": named_window.program if named_window else None,
+            "knob": named_window.name if named_window else None,
+            "size": named_window.size if named_window else None,
+            "source": named_window.window.source if named_window else None,
         }
 
 

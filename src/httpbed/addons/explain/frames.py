@@ -76,13 +76,13 @@ def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
     return replace(transfer, data=spent, answers=granted, has_credit=has_credit)
 
 
-def _matched(sent: Sent, at: Numbers, logged: Sequence[Packet], shift: int) -> list[Packet]:
+def _matched(sent: Sent, times: Numbers, logged: Sequence[Packet], shift: int) -> list[Packet]:
     """Return the logged packet of each datagram; one without number where none fits."""
     numbered = [packet for packet in logged if packet.number >= 0]
     matched = [Packet(0, -1, 0)] * len(sent)
     begin = 0
-    for place in np.argsort(at, kind="stable").tolist():
-        now, size = int(at[place]), int(sent.payload[place])
+    for place in np.argsort(times, kind="stable").tolist():
+        now, size = int(times[place]), int(sent.payload[place])
         if now < 0:
             continue
         while begin < len(numbered) and numbered[begin].at + shift < now - TOLERANCE_NS:

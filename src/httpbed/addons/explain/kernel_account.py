@@ -36,9 +36,9 @@ def of(sockets: str) -> KernelAccount | None:
 
 
 def _accounts(sockets: str) -> Iterator[KernelAccount]:
-    for found in _ACCOUNT.finditer(sockets):
+    for match in _ACCOUNT.finditer(sockets):
         yield KernelAccount(
-            int(found["busy"]) * MS,
-            int(found["window"] or 0) * MS,
-            int(found["buffer"] or 0) * MS,
+            int(match["busy"]) * MS,
+            int(match["window"] or 0) * MS,
+            int(match["buffer"] or 0) * MS,
         )

@@ -89,26 +89,26 @@ class _Scene:
 
 def _named_window(scene: _Scene) -> Iterator[Lift]:
     """Lift the window that held the transfer."""
-    held = scene.one.held.of if scene.one.held else None
-    if held is None or not held.window.knob or not held.window.lifted:
+    named_window = scene.one.held.of if scene.one.held else None
+    if named_window is None or not named_window.window.knob or not named_window.window.lifted:
         return
-    knobs = {held.window.knob: held.window.lifted}
-    what = f"{held.program}'s {held.window.knob} = {held.window.lifted}"
-    yield scene.lift(what, lambda changed: _set_knobs(changed, held.part, knobs))
+    knobs = {named_window.window.knob: named_window.window.lifted}
+    what = f"{named_window.program}'s {named_window.window.knob} = {named_window.window.lifted}"
+    yield scene.lift(what, lambda changed: _set_knobs(changed, named_window.part, knobs))
 
 
 def _all_windows(scene: _Scene) -> Iterator[Lift]:
     """Lift every window that the client's recipe knows: no single one explains the flight."""
     known = windows.candidates(Scenario.model_validate(scene.document), scene.catalog)
-    found = [
+    liftable = [
         one
         for one in known
         if one.part == "client" and one.window.knob and one.window.lifted != one.value
     ]
-    knobs = {str(one.window.knob): one.window.lifted for one in found if one.window.lifted}
+    knobs = {str(one.window.knob): one.window.lifted for one in liftable if one.window.lifted}
     if knobs:
         words = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
-        what = f"{found[0].program}'s {words}"
+        what = f"{liftable[0].program}'s {words}"
         yield scene.lift(what, lambda changed: _set_knobs(changed, "client", knobs))
 
 

@@ -139,11 +139,11 @@ class _Bins:
         way: int,
         request_s: float | None,
     ) -> _Bins:
-        found = result["directions"][2 * narrow + way]
+        link_direction = result["directions"][2 * narrow + way]
         near = [one for one in result["connections"] if one["client_first_ns"] is not None]
         main = max(near, key=lambda one: int(one["server_bytes"]))
         origin = min(int(one["client_first_ns"]) for one in near)
-        timeline = found["timeline"]
+        timeline = link_direction["timeline"]
         width, count = int(timeline["bin_ns"]), len(timeline["sent_bytes"])
         if not 0 < count <= MAX_BINS or width <= 0:
             raise ValueError
@@ -194,7 +194,7 @@ class _Bins:
         heard = min(begin, request + self.round_trip / 2)
         yield _period(request, heard, "path")
         yield _period(heard, begin, "server")
-        at = begin
+        divided_to = begin
         for place in range(len(self.edges) - 1):
             low, high = max(begin, self.edges[place]), min(end, self.edges[place + 1])
             if high <= low:
@@ -203,9 +203,9 @@ class _Bins:
             busy = min(high - low, bits * NS / self.rate_bit_s)
             yield _period(low, low + busy, "link")
             yield _period(low + busy, high, self._idle(place, standing))
-            at = high
-        arrived = min(self.ended, at + self.round_trip / 2)
-        yield _period(at, arrived, "path")
+            divided_to = high
+        arrived = min(self.ended, divided_to + self.round_trip / 2)
+        yield _period(divided_to, arrived, "path")
         yield _period(arrived, self.ended, "client")
 
     def _mean_in_flight(self, lasts: float) -> Floats:
@@ -283,7 +283,7 @@ class _Bins:
         begin, end = np.searchsorted(self.edges, self._answer).tolist()
         # Before, a mean reaches back beyond the first packet.
         begin = max(begin, count)
-        last, found = min(end, len(self.edges) - 1), list[tuple[int, int]]()
+        last, runs = min(end, len(self.edges) - 1), list[tuple[int, int]]()
         start, high, low = begin, 0.0, 0.0
         for place in range(begin, last + 1):
             now = float(flying[place])
@@ -297,9 +297,9 @@ class _Bins:
             least = PLATEAU_ROUNDS * self._span * (2 if is_lossy else 1)
             stop = place if stands else place - 1
             if stop - start >= least and self._has_time_left(start, stop):
-                found.append((start - count + 1, stop))
+                runs.append((start - count + 1, stop))
             start, high, low = place, now, now
-        return found
+        return runs
 
     def _has_time_left(self, start: int, stop: int) -> bool:
         bits = (self.carried[stop] - self.carried[start]) * BITS
@@ -322,12 +322,12 @@ class _Bins:
         payload = round(float(np.median(flying[start + count - 1 : stop + 1])) * PAYLOAD)
         known = windows.candidates(described, catalog)
         full = round(FULL_BYTES * PAYLOAD)
-        of = windows.named(payload, full, described.hops()[0].http_version, known)
+        named_window = windows.named(payload, full, described.hops()[0].http_version, known)
         span = self.edges[stop] - self.edges[start]
         rounds = round(span / max(1.0, self.round_trip))
         plateau = Plateau(int(self.edges[start]), int(self.edges[stop]), payload, rounds)
         fills = round(self.rate_bit_s * self.round_trip / BITS / NS)
-        return Held(plateau, of, fills)
+        return Held(plateau, named_window, fills)
 
 
 COLUMNS = ("sent_bytes", "delivered_bytes", "answered_bytes", "dropped_packets")

@@ -79,12 +79,12 @@ class ShownLoads:
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        found = critical_path_report.difference(self.found)
+        difference = critical_path_report.difference(self.found)
         return {
             "schema": 1,
             "loads": [critical_path_report.values(one) for one in self.found],
             "not_explained": list(self.unread),
-            "difference": found.values() if found else None,
+            "difference": difference.values() if difference else None,
         }
 
 
@@ -95,12 +95,12 @@ def is_readable(results: Results, row: Mapping[str, Any]) -> bool:
 
 def read(results: Results, rows: Sequence[Mapping[str, Any]]) -> ShownLoads:
     """Read the critical paths of trials that load pages."""
-    found, unread = list[LoadPath](), list[str]()
+    paths, unread = list[LoadPath](), list[str]()
     for row in rows:
         trial = loads.read(results, row)
         path = critical_path_report.of_trial(results, trial) if trial else None
         if path:
-            found.append(path)
+            paths.append(path)
         else:
             unread.append(f"{row['block']}/{row['trial']}")
-    return ShownLoads(results, found, unread)
+    return ShownLoads(results, paths, unread)

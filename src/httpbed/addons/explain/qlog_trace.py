@@ -142,12 +142,12 @@ def _events(file: TextIO, trace: Trace) -> Iterator[Mapping[str, Any]]:
             yield value
 
 
-def _take(trace: Trace, event: Mapping[str, Any], at: int) -> None:
+def _take(trace: Trace, event: Mapping[str, Any], time_ns: int) -> None:
     name = str(event["name"]).rpartition(":")[2]
     data = event.get("data") or {}
     if name in {"packet_sent", "packet_received"}:
         kept = trace.sent if name == "packet_sent" else trace.received
-        kept.append(_packet(data, at))
+        kept.append(_packet(data, time_ns))
     elif name == "packet_lost":
         header = data.get("header") or data
         if _is_application(header):
@@ -167,12 +167,12 @@ def _is_application(header: Mapping[str, Any]) -> bool:
     return str(header.get("packet_type", "")).lower() in {"1rtt", "0rtt"}
 
 
-def _packet(data: Mapping[str, Any], at: int) -> Packet:
+def _packet(data: Mapping[str, Any], time_ns: int) -> Packet:
     header, raw = data.get("header") or {}, data.get("raw") or {}
     size = raw.get("length") or raw.get("payload_length") or header.get("packet_size")
     number = header.get("packet_number")
-    own = number if _is_application(header) and isinstance(number, int) else -1
-    packet = Packet(at, own, int(size or USUAL_BYTES))
+    packet_number = number if _is_application(header) and isinstance(number, int) else -1
+    packet = Packet(time_ns, packet_number, int(size or USUAL_BYTES))
     for frame in data.get("frames") or ():
         _take_frame(packet, frame)
     return packet
@@ -202,17 +202,19 @@ def credit(
     The connection's limit counts as one of that stream, less what other streams have sent.
     """
     totals = dict[int, int]()
-    for one in data:
-        for stream, end in one.ends.items():
+    for packet in data:
+        for stream, end in packet.ends.items():
             totals[stream] = max(totals.get(stream, 0), end)
     main = max((key for key in totals if key % 4 == 0), key=lambda key: totals[key], default=-1)
     others = sum(end for stream, end in totals.items() if stream != main)
-    own = trace.limits.get("initial_max_stream_data_bidi_local", FAR)
+    stream_limit = trace.limits.get("initial_max_stream_data_bidi_local", FAR)
     shared = trace.limits.get("initial_max_data", FAR)
     edges = np.full(len(answers), FAR, dtype=np.int64)
-    for place, one in enumerate(answers):
-        own = max(own, one.limits.get(main, 0)) if own < FAR else own
-        shared = max(shared, one.limits.get(-1, 0)) if shared < FAR else shared
-        edges[place] = min(own, shared - others)
-    ends = np.array([one.ends.get(main, 0) for one in data], dtype=np.int64)
+    for place, packet in enumerate(answers):
+        stream_limit = (
+            max(stream_limit, packet.limits.get(main, 0)) if stream_limit < FAR else stream_limit
+        )
+        shared = max(shared, packet.limits.get(-1, 0)) if shared < FAR else shared
+        edges[place] = min(stream_limit, shared - others)
+    ends = np.array([packet.ends.get(main, 0) for packet in data], dtype=np.int64)
     return np.maximum.accumulate(ends), edges

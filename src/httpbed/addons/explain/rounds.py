@@ -115,14 +115,14 @@ class Rounds:
         times, places = self._heard
         sent = self.data.sent
         last = np.searchsorted(times, sent, side="right") - 1
-        found = np.where(last >= 0, places[np.maximum(last, 0)] if len(places) else -1, -1)
+        prompters = np.where(last >= 0, places[np.maximum(last, 0)] if len(places) else -1, -1)
         waited = sent - np.where(last >= 0, times[np.maximum(last, 0)] if len(times) else 0, 0)
         within = (last >= 0) & (waited <= self.transfer.reaction_ns)
         gaps = np.diff(sent, prepend=sent[:1] - NS)
         prompting = np.full(len(sent), -1, dtype=np.int64)
         for index in range(len(sent)):
             if within[index]:
-                prompting[index] = found[index]
+                prompting[index] = prompters[index]
             elif index and gaps[index] <= self.transfer.reaction_ns // 4:
                 prompting[index] = prompting[index - 1]
         return prompting
@@ -283,16 +283,16 @@ class Rounds:
     @cached_property
     def recoveries(self) -> list[tuple[int, int]]:
         """When the sender repaired losses: from a first proof to the echo of a later packet."""
-        found = list[tuple[int, int]]()
+        recoveries = list[tuple[int, int]]()
         for place in np.flatnonzero(self.data.lost & (self.data.payload > 0)).tolist():
             proved = int(min(self._undetected[place], self._unrepaired[place]))
-            if proved >= 1 << 61 or (found and self.data.sent[place] < found[-1][0]):
+            if proved >= 1 << 61 or (recoveries and self.data.sent[place] < recoveries[-1][0]):
                 continue
             following = int(np.searchsorted(self.data.sent, proved, side="left"))
             arrived = np.flatnonzero(~self.data.lost[following:])
             end = int(self.known[following + arrived[0]]) if len(arrived) else 1 << 62
-            found.append((proved, max(end, proved)))
-        return found
+            recoveries.append((proved, max(end, proved)))
+        return recoveries
 
     def in_recovery(self, at: int) -> bool:
         """Whether losses of a round trip are being repaired."""
@@ -346,13 +346,13 @@ class Rounds:
         """The number behind the last byte that was sent, after each packet."""
         return np.maximum.accumulate(self.data.end)
 
-    def is_growing(self, at: int) -> bool:
+    def is_growing(self, time_ns: int) -> bool:
         """Whether the window grows from this round to the next, or grew from the last to this."""
         _, _, windows = self._rounds
-        place = self._round(at)
-        if at < self._first_loss and place == 0:
+        place = self._round(time_ns)
+        if time_ns < self._first_loss and place == 0:
             return True
-        least = GROWS if at < self._first_loss else GROWS_AGAIN
+        least = GROWS if time_ns < self._first_loss else GROWS_AGAIN
         pairs = [
             (windows[one], windows[one + 1])
             for one in (place - 1, place)
@@ -364,7 +364,7 @@ class Rounds:
     def plateaus(self) -> tuple[Plateau, ...]:
         """Return all plateaus, in order."""
         begins, ends, windows = self._rounds
-        found, start = list[Plateau](), 0
+        plateaus, start = list[Plateau](), 0
         while start < len(windows):
             stop = start + 1
             while stop < len(windows) and self._stands(windows[start : stop + 1], start, stop):
@@ -376,11 +376,13 @@ class Rounds:
                 int(begins[start]), int(ends[stop - 1])
             ):
                 middle = int(np.median(windows[start:stop]))
-                found.append(Plateau(int(begins[start]), int(ends[stop - 1]), middle, stop - start))
+                plateaus.append(
+                    Plateau(int(begins[start]), int(ends[stop - 1]), middle, stop - start)
+                )
                 start = stop
             else:
                 start += 1
-        return tuple(found)
+        return tuple(plateaus)
 
     def _are_prompted(self, begin: int, end: int) -> bool:
         """Whether acknowledgements prompt what is sent; a constant rate has a constant flight."""

@@ -162,16 +162,16 @@ class Transfer:
         rows = np.stack([data.first, data.end, data.arrived], axis=1)[order].tolist()
         expected = min((first for first, _, _ in rows), default=0)
         behind, since, total = list[tuple[int, int]](), 0, 0
-        for first, end, at in rows:
+        for first, end, time_ns in rows:
             if first > expected:
-                since = since if behind else at
+                since = since if behind else time_ns
                 heapq.heappush(behind, (first, end))
                 continue
             expected = max(expected, end)
             while behind and behind[0][0] <= expected:
                 expected = max(expected, heapq.heappop(behind)[1])
                 if not behind:
-                    total += at - since
+                    total += time_ns - since
         return total + (max(0, self.ended - since) if behind else 0)
 
     @property
@@ -203,9 +203,9 @@ def following(acknowledgement: Numbers, sequence: Numbers) -> Numbers:
     if not len(acknowledgement) or not len(sequence):
         return acknowledgement
     known = np.flatnonzero(acknowledgement)
-    found = np.zeros(len(acknowledgement), dtype=np.int64)
+    offsets = np.zeros(len(acknowledgement), dtype=np.int64)
     if not len(known):
-        return found
+        return offsets
     values = acknowledgement[known]
-    found[known] = nearest(values[0] - sequence[0]) + unwrapped(values)
-    return found
+    offsets[known] = nearest(values[0] - sequence[0]) + unwrapped(values)
+    return offsets

@@ -103,14 +103,14 @@ def survey(data: bytes | memoryview, ending: Ending) -> list[Connection]:
     :raises CaptureError: when it is no capture, or has too many connections.
     """
     view = np.frombuffer(data, dtype=np.uint8)
-    found = dict[int, Connection]()
+    connections = dict[int, Connection]()
     for headers in capture.read_chunks(data, ending):
         chosen = headers.where(headers.protocol > 0)
         if len(chosen):
-            _count(found, chosen, view)
-        if len(found) > MAX_CONNECTIONS:
+            _count(connections, chosen, view)
+        if len(connections) > MAX_CONNECTIONS:
             raise CaptureError(f"it has more than {MAX_CONNECTIONS} connections; filter it first")
-    return sorted(found.values(), key=lambda one: -one.server_bytes)
+    return sorted(connections.values(), key=lambda one: -one.server_bytes)
 
 
 def packets_of(data: bytes | memoryview, connection: Connection) -> Packets:
@@ -168,18 +168,18 @@ def _hashed(ends: Bytes) -> np.ndarray:
 
 def _end_bytes(headers: Headers, view: Bytes, *, is_source: bool) -> Bytes:
     """Return the address, padded to 16 bytes, and the port of each packet's source or target."""
-    found = np.zeros((len(headers), END_BYTES), dtype=np.uint8)
+    addresses = np.zeros((len(headers), END_BYTES), dtype=np.uint8)
     for version, size, first in ((4, 4, 12), (6, 16, 8)):
         rows = np.flatnonzero(headers.version == version)
         offset = first if is_source else first + size
         where = headers.place[rows][:, None] + offset + np.arange(size)
-        found[rows[:, None], np.arange(size)] = view[np.minimum(where, len(view) - 1)]
+        addresses[rows[:, None], np.arange(size)] = view[np.minimum(where, len(view) - 1)]
     port = headers.source_port if is_source else headers.destination_port
-    found[:, 16], found[:, 17] = port >> 8, port & 255
-    return found
+    addresses[:, 16], addresses[:, 17] = port >> 8, port & 255
+    return addresses
 
 
-def _count(found: dict[int, Connection], headers: Headers, view: Bytes) -> None:
+def _count(connections: dict[int, Connection], headers: Headers, view: Bytes) -> None:
     ends = _Ends(headers, view)
     keys, first, which = np.unique(ends.keys, return_index=True, return_inverse=True)
     sides = ends.side
@@ -195,16 +195,19 @@ def _count(found: dict[int, Connection], headers: Headers, view: Bytes) -> None:
     opener = np.full(len(keys), -1)
     opener[which[opens]] = sides[opens]
     for place, key in enumerate(keys.tolist()):
-        if key not in found:
+        if key not in connections:
             row = int(first[place])
-            found[key] = _new(headers, ends, row, key)
-        one = found[key]
+            connections[key] = _new(headers, ends, row, key)
+        connection = connections[key]
         for side in (0, 1):
-            one.packets[side] += int(packets[place, side])
-            one.payload[side] += int(payload[place, side])
-        one.begin, one.end = min(one.begin, int(begin[place])), max(one.end, int(last[place]))
+            connection.packets[side] += int(packets[place, side])
+            connection.payload[side] += int(payload[place, side])
+        connection.begin, connection.end = (
+            min(connection.begin, int(begin[place])),
+            max(connection.end, int(last[place])),
+        )
         if opener[place] >= 0:
-            one.opener = int(opener[place])
+            connection.opener = int(opener[place])
 
 
 def _new(headers: Headers, ends: _Ends, row: int, key: int) -> Connection:
@@ -235,19 +238,20 @@ def split(packets: Packets, full: int) -> tuple[Packets, int]:
         return packets, 0
     rows = np.repeat(np.arange(len(headers)), count)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
-    made = headers.where(rows)
+    divided = headers.where(rows)
     rest = headers.payload[rows] - place * full
     payload = np.where(count[rows] > 1, np.minimum(rest, full), headers.payload[rows])
     header_bytes = headers.bytes[rows] - headers.payload[rows]
-    made = replace(
-        made,
+    divided = replace(
+        divided,
         payload=payload,
         bytes=header_bytes + payload,
-        sequence=np.where(made.protocol == capture.TCP, (made.sequence + place * full), 0) % 2**32,
+        sequence=np.where(divided.protocol == capture.TCP, (divided.sequence + place * full), 0)
+        % 2**32,
     )
     parts = replace(
         packets,
-        headers=made,
+        headers=divided,
         from_server=packets.from_server[rows],
         first_record=np.where(place == 0, packets.first_record[rows], -1),
     )

@@ -103,18 +103,18 @@ def of_capture(path: Path, catalog: Catalog, chosen: str | None, side: Side | No
     try:
         with capture.mapped(path) as data:
             known = connections.survey(data, ending)
-            one = _chosen(path, known, chosen)
-            packets = connections.packets_of(data, one)
+            connection = _chosen(path, known, chosen)
+            packets = connections.packets_of(data, connection)
     except (CaptureError, OSError) as error:
         raise ConfigError([Mistake(str(path), str(error))]) from None
     notes = [*_capture_notes(ending)]
-    place = Place(0, one.name, {"connection": one.name})
-    found: Explained | Unexplained
+    place = Place(0, connection.name, {"connection": connection.name})
+    answer: Explained | Unexplained
     try:
         seen = places.of_capture(packets, max(each.end for each in known))
-        found = of_transfer(place, one_sided.transfer(seen, side), catalog)
+        answer = of_transfer(place, one_sided.transfer(seen, side), catalog)
     except OneSidedError as error:
-        found = Unexplained(0, one.name, place.levels, str(error))
+        answer = Unexplained(0, connection.name, place.levels, str(error))
     lines = [
         Line(
             each.name,
@@ -124,8 +124,8 @@ def of_capture(path: Path, catalog: Catalog, chosen: str | None, side: Side | No
         )
         for each in known
     ]
-    version: HttpVersion = "3" if one.is_quic else ("2" if packets.offers_http2 else "1.1")
-    return Evidence("capture", "connection", lines, [found], notes, version)
+    version: HttpVersion = "3" if connection.is_quic else ("2" if packets.offers_http2 else "1.1")
+    return Evidence("capture", "connection", lines, [answer], notes, version)
 
 
 def _chosen(

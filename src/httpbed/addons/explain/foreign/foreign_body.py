@@ -41,25 +41,29 @@ def run(
 
     :raises ConfigError: when it cannot be read, or nothing of it can be explained.
     """
-    found = _read(path, catalog, chosen, side)
-    known = explained(found.found)
+    evidence = _read(path, catalog, chosen, side)
+    known = explained(evidence.found)
     if not known:
         raise ConfigError(
             Mistake(str(path), f"{one.trial}: {one.reason}")
-            for one in found.found
+            for one in evidence.found
             if isinstance(one, Unexplained)
         )
     written = ""
     if experiment is not None:
-        text, lacks = reproduction.text(known[0], found, path.name)
+        text, lacks = reproduction.text(known[0], evidence, path.name)
         if experiment.exists():
             raise ConfigError([Mistake("--experiment", f"{experiment} is there already")])
         disk.write_output(experiment, text.encode())
         written = f"{experiment} is written: httpbed run {experiment}"
-        found = Evidence(
-            found.kind, found.unit, found.lines, found.found, (*found.notes, *lacks, written)
+        evidence = Evidence(
+            evidence.kind,
+            evidence.unit,
+            evidence.lines,
+            evidence.found,
+            (*evidence.notes, *lacks, written),
         )
-    shown = _Shown(path, found)
+    shown = _Shown(path, evidence)
     if form == "json":
         echo(json.dumps(shown.values()))
     elif form == "markdown":

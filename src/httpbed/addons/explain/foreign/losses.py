@@ -42,11 +42,11 @@ def with_lost(seen: Seen, round_trip: int) -> tuple[Half, Flags]:
     )
     picked = np.concatenate([np.arange(len(data)), np.array(rows)])[order]
     lost = np.concatenate([none, np.ones(len(rows), dtype=bool)])[order]
-    made = data.where(picked)
-    at = made.at.copy()
+    completed = data.where(picked)
+    at = completed.at.copy()
     for place in np.flatnonzero(lost)[::-1].tolist():
         at[place] = at[place + 1]
-    return replace(made, at=at), lost
+    return replace(completed, at=at), lost
 
 
 def at_server(seen: Seen, covered: Numbers, round_trip: int) -> Flags:

@@ -186,11 +186,11 @@ class _Place:
         A sender that waits for window sends in bursts, a round trip apart.
         """
         data = self.seen.data
-        at = data.at[data.payload > self._small]
-        if self.client_part > NEAR_NS or len(at) < RUN:
+        arrivals = data.at[data.payload > self._small]
+        if self.client_part > NEAR_NS or len(arrivals) < RUN:
             return 0
-        gaps = np.diff(at)
-        starts = at[1:][gaps > QUEUE_GAPS * max(1, int(np.median(gaps)))]
+        gaps = np.diff(arrivals)
+        starts = arrivals[1:][gaps > QUEUE_GAPS * max(1, int(np.median(gaps)))]
         return int(np.median(np.diff(starts))) if len(starts) > MIN_BURSTS else 0
 
     @cached_property
@@ -307,8 +307,8 @@ class _Place:
     # Both directions
 
     def _answers(self) -> Sent:
-        one = self.seen.answers
-        left, heard = one.at - self.client_part // 2, one.at + self.server_part // 2
+        answers = self.seen.answers
+        left, heard = answers.at - self.client_part // 2, answers.at + self.server_part // 2
         # What follows from another packet comes after it, also if a shortest time is too long.
         if self.side == "client":
             heard = heard - self.reaction // 2
@@ -320,12 +320,12 @@ class _Place:
             begun=left,
             done=left,
             arrived=heard,
-            bytes=one.bytes,
-            payload=one.payload,
-            first=one.first,
-            acknowledged=one.acknowledged,
-            edge=one.edge,
-            end=np.zeros_like(one.edge),
+            bytes=answers.bytes,
+            payload=answers.payload,
+            first=answers.first,
+            acknowledged=answers.acknowledged,
+            edge=answers.edge,
+            end=np.zeros_like(answers.edge),
         )
 
     def _data(self) -> Sent:
@@ -338,20 +338,20 @@ class _Place:
             data, lost = self.seen.data, self.seen.lost
         before, beyond = self.server_part // 2, self.client_part // 2
         there = np.flatnonzero(~lost)
-        at = data.at[there]
+        arrivals = data.at[there]
         sizes = self._transmission(data.bytes[there])
-        gaps = np.diff(at, prepend=at[:1] - sizes[:1] - FAR // 4)
-        took, entered = np.minimum(gaps, sizes), at - np.minimum(gaps, sizes)
+        gaps = np.diff(arrivals, prepend=arrivals[:1] - sizes[:1] - FAR // 4)
+        took, entered = np.minimum(gaps, sizes), arrivals - np.minimum(gaps, sizes)
         if len(self._heard_at):
             heard = self._heard_at  # of the packets that were seen, in their order
             usual = _usual(gaps)
-            oldest = np.maximum.accumulate(np.minimum(heard + self.round_trip, at - took))
-            queued = (heard > -FAR) & (at - took - oldest > QUEUE_GAPS * usual + REACTION_NS)
+            oldest = np.maximum.accumulate(np.minimum(heard + self.round_trip, arrivals - took))
+            queued = (heard > -FAR) & (arrivals - took - oldest > QUEUE_GAPS * usual + REACTION_NS)
             full = queued & (gaps <= QUEUE_GAPS * usual)
             took = np.where(full, gaps, took)
-            entered = np.where(full, np.minimum(oldest, at - took), at - took)
+            entered = np.where(full, np.minimum(oldest, arrivals - took), arrivals - took)
             entered = np.maximum.accumulate(entered)
-        begun = at - took
+        begun = arrivals - took
         entered = np.minimum(entered, begun)
         none = np.full(len(data), -1, dtype=np.int64)
         full_entered = none.copy()
@@ -361,7 +361,7 @@ class _Place:
             following = full_entered[place + 1] if place + 1 < len(data) else data.at[place]
             full_entered[place] = following
         columns = [none.copy() for _ in range(3)]
-        for column, values in zip(columns, (begun, at, at + beyond), strict=True):
+        for column, values in zip(columns, (begun, arrivals, arrivals + beyond), strict=True):
             column[there] = values
         begun, done, arrived = columns
         return _sent(data, full_entered - before, (full_entered, begun, done), arrived)
@@ -401,9 +401,9 @@ class _Place:
         others that were lost, says nothing of when earlier packets had passed.
         """
         data, answers, covered = self.seen.data, self.seen.answers, self._covered
-        found = np.full(len(data), -FAR, dtype=np.int64)
+        passed = np.full(len(data), -FAR, dtype=np.int64)
         if not self.seen.is_numbered or not len(answers):
-            return found
+            return passed
         shortest = max(0, self.client_part - int(np.median(sizes)) if len(sizes) else 0)
         groups = np.flatnonzero(np.diff(covered, prepend=-2) != 0)
         ends = [*groups[1:].tolist(), len(data)]
@@ -420,9 +420,9 @@ class _Place:
             # The packets before the last passed before it, one behind the other.
             behind = int(answers.at[answer]) - shortest
             for place in range(end - 1, begin - 1, -1):
-                found[place] = behind
+                passed[place] = behind
                 behind -= int(sizes[place])
-        return found
+        return passed
 
 
 def _sent(data: Half, sent: Numbers, link: Sequence[Numbers], arrived: Numbers) -> Sent:
@@ -446,14 +446,14 @@ def _sent(data: Half, sent: Numbers, link: Sequence[Numbers], arrived: Numbers) 
     )
 
 
-def _moved(one: Sent, by: int) -> Sent:
+def _moved(packets: Sent, by: int) -> Sent:
     """Return packets with their times moved; -1 stays what it is."""
     names = ("sent", "entered", "begun", "done", "arrived")
-    lost = one.arrived == -1
-    moved = {name: getattr(one, name) + by for name in names}
+    lost = packets.arrived == -1
+    moved = {name: getattr(packets, name) + by for name in names}
     for name in ("begun", "done", "arrived"):
         moved[name] = np.where(lost, -1, moved[name])
-    return replace(one, **moved)
+    return replace(packets, **moved)
 
 
 def _usual(gaps: Numbers) -> Numbers:

@@ -39,18 +39,18 @@ def read(path: Path, catalog: Catalog, chosen: str | None) -> Evidence:
         raise ConfigError([Mistake(str(path), f"cannot be read: {error.strerror}")]) from None
     name = f"the connection of {path.name}"
     place = Place(0, name, {"connection": path.name})
-    found: Explained | Unexplained
+    answer: Explained | Unexplained
     try:
         seen = _seen(trace)
         side: one_sided.Side = "server" if trace.is_server else "client"
-        found = evidence_file.of_transfer(place, one_sided.transfer(seen, side), catalog)
+        answer = evidence_file.of_transfer(place, one_sided.transfer(seen, side), catalog)
     except OneSidedError as error:
-        found = Unexplained(0, name, place.levels, str(error))
+        answer = Unexplained(0, name, place.levels, str(error))
     data = trace.sent if trace.is_server else trace.received
     lasts = max((one.at for one in (*trace.sent, *trace.received)), default=0)
     line = Line(path.name, "QUIC", sum(one.size for one in data), lasts)
     notes = [f"{trace.damage}; what follows was left out"] if trace.damage else []
-    return Evidence("qlog", "connection", [line], [found], notes, "3")
+    return Evidence("qlog", "connection", [line], [answer], notes, "3")
 
 
 # What this end saw
@@ -99,18 +99,18 @@ def _with_lost(
 ) -> tuple[list[Packet], np.ndarray]:
     """Return the data with what was lost on its way to a client: the numbers that never came."""
     if is_server:
-        return data, np.array([one.number in trace.lost for one in data], dtype=bool)
-    came = {one.number for one in data}
-    made, lost, newest = list[Packet](), list[bool](), -1
-    for one in data:
-        for number in range(newest + 1, one.number) if newest >= 0 else ():
+        return data, np.array([packet.number in trace.lost for packet in data], dtype=bool)
+    came = {packet.number for packet in data}
+    packets, lost, newest = list[Packet](), list[bool](), -1
+    for packet in data:
+        for number in range(newest + 1, packet.number) if newest >= 0 else ():
             if number not in came:
-                made.append(Packet(one.at, number, one.size))
+                packets.append(Packet(packet.at, number, packet.size))
                 lost.append(True)
-        newest = max(newest, one.number)
-        made.append(one)
+        newest = max(newest, packet.number)
+        packets.append(packet)
         lost.append(False)
-    return made, np.array(lost, dtype=bool)
+    return packets, np.array(lost, dtype=bool)
 
 
 def _request(answers: list[Packet]) -> int | None:

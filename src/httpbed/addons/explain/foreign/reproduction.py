@@ -68,21 +68,21 @@ def network(transfer: Transfer) -> Network:
     )
 
 
-def text(one: Explained, found: Evidence, source: str) -> tuple[str, list[str]]:
+def text(explained: Explained, evidence: Evidence, source: str) -> tuple[str, list[str]]:
     """Return the experiment file, and what it does not reproduce, in sentences.
 
     :raises ConfigError: when the evidence has no packets.
     """
-    if not len(one.transfer.data):
-        reason = f"a {found.kind} without packets shows no link"
+    if not len(explained.transfer.data):
+        reason = f"a {evidence.kind} without packets shows no link"
         raise ConfigError([Mistake("--experiment", reason, "give a capture or a qlog")])
-    path, lacks = network(one.transfer), [*_lacks(one)]
-    version = found.http_version or "2"
-    words = [f"# Made of {source}: {one.trial}", *(f"# {lack}" for lack in lacks), ""]
+    path, lacks = network(explained.transfer), [*_lacks(explained)]
+    version = evidence.http_version or "2"
+    words = [f"# Made of {source}: {explained.trial}", *(f"# {lack}" for lack in lacks), ""]
     words += [
         "schema = 1",
         'name = "reproduction"',
-        f'question = "Does this take {time_text(one.division.whole)}, as in the evidence?"',
+        f'question = "Does this take {time_text(explained.division.whole)}, as in the evidence?"',
         "replicates = 5",
         "seed = 1",
         'time_limit = "600 s"',
@@ -100,11 +100,11 @@ def text(one: Explained, found: Evidence, source: str) -> tuple[str, list[str]]:
         "",
         "[roles.server]",
         'implementation = "nginx"',
-        *_knobs(one, version),
+        *_knobs(explained, version),
         "",
         "[workload]",
         'kind = "download"',
-        f'size = "{_body(one.transfer)} B"',
+        f'size = "{_body(explained.transfer)} B"',
     ]
     return "\n".join(words) + "\n", lacks
 
@@ -126,11 +126,11 @@ def _two_pipes(path: Network) -> int:
     return 100 + (path.rate_bit_s or 0) * path.round_trip_ns // NS // (4 * PACKET_BYTES)
 
 
-def _knobs(one: Explained, version: str) -> Iterator[str]:
+def _knobs(explained: Explained, version: str) -> Iterator[str]:
     """Give the window that was seen to nginx, whose stream buffer can have any size."""
     if version != "3":
         return
-    size = str(one.held.plateau.payload) if one.held else LARGE_WINDOW
+    size = str(explained.held.plateau.payload) if explained.held else LARGE_WINDOW
     yield f'knobs = {{ http3_stream_buffer_size = "{size}" }}'
 
 
@@ -145,16 +145,17 @@ def _body(transfer: Transfer) -> int:
     return int(ends.max() - numbers.min()) if len(ends) else 1
 
 
-def _lacks(one: Explained) -> Iterator[str]:
-    costs, whole = one.division.costs(), max(1, one.division.whole)
+def _lacks(explained: Explained) -> Iterator[str]:
+    costs, whole = explained.division.costs(), max(1, explained.division.whole)
     for cause in NOT_REPRODUCED:
         if costs.get(cause, 0) >= WORTH * whole:
             yield f"the experiment does not reproduce the {cause}: {time_text(costs[cause])}"
-    if one.held and one.transfer.protocol == "tcp":
-        window = size_text(one.held.plateau.payload)
+    if explained.held and explained.transfer.protocol == "tcp":
+        window = size_text(explained.held.plateau.payload)
         yield f"the experiment does not reproduce the window of {window}: set it in a program"
-    if one.transfer.path.rate_bit_s is None:
+    path = explained.transfer.path
+    if path.rate_bit_s is None:
         yield "the link was never full, so that its rate is unknown: it has no limit"
     else:
-        rate = units.format_rate(one.transfer.path.rate_bit_s, units.SHORT_DIGITS)
-        yield f"inferred: {rate}, a round trip of {time_text(one.transfer.path.round_trip_ns)}"
+        rate = units.format_rate(path.rate_bit_s, units.SHORT_DIGITS)
+        yield f"inferred: {rate}, a round trip of {time_text(path.round_trip_ns)}"

@@ -107,19 +107,26 @@ def _together(known: Sequence[Request]) -> Iterator[str]:
         yield f"{len(known)} requests within {(end - begin) / NS:.3g} s; one of them is explained"
 
 
-def _explained(one: Request, round_trip: int | None) -> Explained | Unexplained:
-    levels = {"request": one.url}
-    if not one.lasts:
-        return Unexplained(0, one.url, levels, NO_TIMINGS)
-    periods, at = list[Period](), 0
-    for cause, lasts in _causes(one, round_trip):
+def _explained(request: Request, round_trip: int | None) -> Explained | Unexplained:
+    levels = {"request": request.url}
+    if not request.lasts:
+        return Unexplained(0, request.url, levels, NO_TIMINGS)
+    periods, divided_to = list[Period](), 0
+    for cause, lasts in _causes(request, round_trip):
         if lasts > 0:
-            periods.append(Period(at, at + lasts, cause, "inferred"))
-            at += lasts
+            periods.append(Period(divided_to, divided_to + lasts, cause, "inferred"))
+            divided_to += lasts
     division = Division(tuple(periods), tuple(periods), None)
     remarks = (f"a round trip of {round_trip / MS:.3g} ms, by a handshake",) if round_trip else ()
     return Explained(
-        0, one.url, 1, levels, "completed", _no_packets(at, round_trip, remarks), division, None
+        0,
+        request.url,
+        1,
+        levels,
+        "completed",
+        _no_packets(divided_to, round_trip, remarks),
+        division,
+        None,
     )
 
 
@@ -218,12 +225,12 @@ class _Source:
     body: int = 0
     times: dict[str, list[int]] = field(default_factory=dict)
 
-    def note(self, name: str, phase: int, at: int) -> None:
+    def note(self, name: str, phase: int, time_ns: int) -> None:
         pair = self.times.setdefault(name, [-1, -1])
         if phase == _BEGIN and pair[0] < 0:
-            pair[0] = at
+            pair[0] = time_ns
         elif phase == _END:
-            pair[1] = at
+            pair[1] = time_ns
 
 
 def _of_netlog(path: Path) -> Iterator[Request]:
@@ -233,34 +240,37 @@ def _of_netlog(path: Path) -> Iterator[Request]:
         meaning = _NEEDED[name]
         if not isinstance(source, int) or len(sources) > MAX_REQUESTS:
             continue
-        one = sources.setdefault(source, _Source())
+        entry = sources.setdefault(source, _Source())
         words = event.get("params") or {}
-        one.url = one.url or str(words.get("url") or "")
+        entry.url = entry.url or str(words.get("url") or "")
         if meaning == "bytes":
-            one.body += int(words.get("byte_count") or 0)
+            entry.body += int(words.get("byte_count") or 0)
         at = int(event["time"]) * MS
-        one.note(meaning, int(event.get("phase", 0)), at)
-    found = [one for one in sources.values() if one.url.startswith("http") and one.times]
-    first = min((one.times["whole"][0] for one in found if "whole" in one.times), default=0)
-    for one in found:
-        if (request := _of_source(one, first)) is not None:
+        entry.note(meaning, int(event.get("phase", 0)), at)
+    found = [entry for entry in sources.values() if entry.url.startswith("http") and entry.times]
+    first = min(
+        (entry.times["whole"][0] for entry in found if "whole" in entry.times),
+        default=0,
+    )
+    for entry in found:
+        if (request := _of_source(entry, first)) is not None:
             yield request
 
 
-def _of_source(one: _Source, first: int) -> Request | None:
-    times = one.times
+def _of_source(source: _Source, first: int) -> Request | None:
+    times = source.times
     begin, end = times.get("whole", (-1, -1))
     if begin < 0 or end < begin:
         return None
-    marks, at = list[tuple[str, int]](), begin
+    marks, divided_to = list[tuple[str, int]](), begin
     for cause in ("set-up", "path", "wait"):
         start, stop = times.get(cause, (-1, -1))
-        if start >= at and stop >= start:
+        if start >= divided_to and stop >= start:
             # Until it begins the browser has other things to do.
-            marks += [("client", start - at), (cause, stop - start)]
-            at = stop
-    marks.append(("unknown", end - at))
-    return Request(one.url, "", begin - first, marks, None, one.body)
+            marks += [("client", start - divided_to), (cause, stop - start)]
+            divided_to = stop
+    marks.append(("unknown", end - divided_to))
+    return Request(source.url, "", begin - first, marks, None, source.body)
 
 
 def _events(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

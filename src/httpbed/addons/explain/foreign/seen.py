@@ -173,13 +173,15 @@ def _handshake(packets: Packets) -> tuple[int, int] | None:
     after = np.flatnonzero(~down & (np.arange(len(headers)) > reply[0]))
     if not len(before) or not len(after):
         return None
-    at = headers.at
-    server_part = int(at[reply[0]] - at[before[-1]])
+    times = headers.at
+    server_part = int(times[reply[0]] - times[before[-1]])
     if not packets.connection.is_quic:
-        return server_part, int(at[after[0]] - at[reply[0]])
+        return server_part, int(times[after[0]] - times[reply[0]])
     # A hello may take several datagrams, of which the server answers the first.
     replies = np.flatnonzero(down)
-    waits = [int(at[one] - at[replies[replies < one][-1]]) for one in after[:GREETING].tolist()]
+    waits = [
+        int(times[one] - times[replies[replies < one][-1]]) for one in after[:GREETING].tolist()
+    ]
     return server_part, (waits[0] if server_part > max(waits) else max(waits))
 
 
