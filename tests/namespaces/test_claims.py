@@ -100,6 +100,7 @@ def test_a_part_of_a_study_is_compared_with_its_published_results(
 SMALL = SmallExperiment(versions=("1.1",), replicates=5, delay="100 ms", size="20 kB")
 
 
+@pytest.mark.slow
 def test_three_runs_are_compared(tmp_path: Path) -> None:
     """Each has all trials; what the machine's load does to the verdict is not certain."""
     file, kept = tmp_path / "small.toml", tmp_path / "kept"

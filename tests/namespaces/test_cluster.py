@@ -54,6 +54,7 @@ def test_a_block_of_a_killed_worker_runs_again_elsewhere(tmp_path: Path) -> None
     assert "alpha" in (directory / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_block_of_a_machine_that_vanishes_runs_again_on_another(tmp_path: Path) -> None:
     """The workers have network namespaces of their own, and reach only the scheduler's."""
     file, directory = experiment(tmp_path, LONG), tmp_path / "campaign"
@@ -85,6 +86,7 @@ def _require_lost_and_repeated(directory: Path) -> None:
     assert verified.returncode == 0, verified.stdout
 
 
+@pytest.mark.slow
 def test_any_worker_of_dask_runs_blocks_after_the_preload(tmp_path: Path) -> None:
     """A campaign that a cluster ran is as a local one: a damaged attempt is repeated."""
     small = SmallExperiment(versions=("2",), replicates=2, size="10 kB")
@@ -108,6 +110,7 @@ def test_any_worker_of_dask_runs_blocks_after_the_preload(tmp_path: Path) -> Non
     assert "place of its trials was a cluster and is now this machine" in here.stderr
 
 
+@pytest.mark.slow
 def test_a_run_whose_scheduler_vanished_ends_and_is_resumed(tmp_path: Path) -> None:
     """Block and worker are lost with it; the campaign is whole, and the same command goes on."""
     file, directory = experiment(tmp_path, LONG), tmp_path / "campaign"

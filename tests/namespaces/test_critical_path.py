@@ -15,6 +15,6 @@ from planted_pages import PLANTS
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 
-@pytest.mark.parametrize("name", ["slow server", "slow CPU"])
+@pytest.mark.parametrize("name", ["slow server", pytest.param("slow CPU", marks=pytest.mark.slow)])
 def test_the_path_names_what_was_planted(name: str, tmp_path: Path) -> None:
     planted_pages.check(PLANTS[name], planted_pages.explained(tmp_path, PLANTS[name], "real"))

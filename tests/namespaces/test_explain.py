@@ -50,6 +50,7 @@ def test_http3_of_nginx_is_held_by_its_stream_buffer_and_the_knob_is_named(tmp_p
     assert "Where the time went" in (tmp_path / "c/report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_link_is_busy_for_as_long_as_the_emulator_says(tmp_path: Path) -> None:
     run(tmp_path, HELD, "--keep", "packets")
     for one in explain(tmp_path, "--no-run")["explained"]:
@@ -73,6 +74,7 @@ def test_a_trial_without_packets_runs_again_beside_its_campaign(tmp_path: Path) 
     assert len([*tmp_path.glob("c-explained/trials/*/*")]) == 1
 
 
+@pytest.mark.slow
 def test_a_trial_over_the_kernels_link_is_not_divided(tmp_path: Path) -> None:
     experiment = SmallExperiment(versions=("2",), rate="20 Mbit/s", delay="0 ms")
     run(tmp_path, experiment, "--link-backend", "tbf", "--keep", "packets")
@@ -80,6 +82,7 @@ def test_a_trial_over_the_kernels_link_is_not_divided(tmp_path: Path) -> None:
     assert "kernel" in one["why"]
 
 
+@pytest.mark.slow
 def test_a_trial_that_is_cut_off_is_divided_up_to_its_end(tmp_path: Path) -> None:
     """The time limit ends it; what it would have waited for is unknown."""
     experiment = SmallExperiment(
@@ -92,6 +95,7 @@ def test_a_trial_that_is_cut_off_is_divided_up_to_its_end(tmp_path: Path) -> Non
     assert costs(one)["link"] > 0.5 * one["seconds"]
 
 
+@pytest.mark.slow
 def test_a_handshake_that_fails_is_divided_without_an_answer(tmp_path: Path) -> None:
     experiment = SmallExperiment(versions=("2",), delay="20 ms", loss="100 %", time_limit="4 s")
     (tmp_path / "e.toml").write_text(experiment.text())
