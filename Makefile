@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick compiled build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-request-time bench-explain bench-claims reproduce docs
+.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick compiled build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-explain bench-claims reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -126,9 +126,6 @@ bench-truth: prepare  ## the same trials by both clocks: are they the same withi
 
 bench-guest: prepare  ## what a trial in virtual time costs, by phases; ARGS='--sizes "100 kB"'
 	python -m bench.clocks.shares $(ARGS)
-
-bench-request-time: prepare  ## honest request times by two definitions; ARGS='--blocks 10'
-	python -m bench.request_time $(ARGS)
 
 bench-explain: prepare  ## planted causes: does the division find them? ARGS='--seeds 201-205 --twins'
 	python -m bench.explain $(ARGS)
