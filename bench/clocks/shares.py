@@ -84,7 +84,7 @@ async def _cost(trial: Trial, setup: CampaignSetup) -> GuestCost:
     """Run a guest; return what it cost."""
     with tempfile.TemporaryDirectory(prefix="httpbed-bench-") as name:
         folder = Path(name)
-        work = outside.handed(setup.plan(trial), setup)
+        work, _ = outside.handed(setup.plan(trial), setup)
         given = job.hand_over(folder, marked.__name__, work)
         with boot.processor() as cpu, _memory() as lacking_mb, ExitStack() as stack:
             guest = outside._guest(setup.plan(trial), outside._kernel(setup), given, work, cpu)  # noqa: SLF001

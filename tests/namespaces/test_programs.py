@@ -134,7 +134,7 @@ def test_a_library_in_an_unusual_place_is_shown_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loader finds it inside as it does outside."""
-    program = borrow(tmp_path / "r")
+    borrow(tmp_path / "r")
     recipes = known(tmp_path / "r", "mine", 'binary = "./my own"', ["{program}", "--version"])
     usual = program_roots.ensure(recipes, ["mine"], say=print)
     libraries = usual.identity("mine", recipes["mine"].command("client")).libraries
@@ -144,11 +144,11 @@ def test_a_library_in_an_unusual_place_is_shown_beside_it(
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "lib"))
     found = program_roots.ensure(recipes, ["mine"], say=print)
     shown = found.part(PartSpec("mine")).shared
-    assert shown[f"/programs/mine/{Path(libc).name}"] == tmp_path / "lib" / Path(libc).name
+    assert shown[f"/programs/user/{Path(libc).name}"] == tmp_path / "lib" / Path(libc).name
     spec = recipes["mine"].identify()
     assert spec
     shows_maps = ProcessSpec(
-        argv=(f"/programs/mine/{program.name}", "--version"),
+        argv=("/programs/user/program", "--version"),
         root="mine",
         part="mine",
         environment={**spec.environment, "LD_DEBUG": "files"},
@@ -156,4 +156,4 @@ def test_a_library_in_an_unusual_place_is_shown_beside_it(
         stderr="mine/said",
     )
     said = asyncio.run(_run(found, shows_maps, tmp_path))
-    assert f"/programs/mine/{Path(libc).name}" in said
+    assert f"/programs/user/{Path(libc).name}" in said

@@ -52,10 +52,10 @@ def test_a_recipe_for_an_own_build_takes_five_lines(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(OWN)
     recipe = catalog.load([tmp_path])["nginx-mine"]
     assert recipe.install.binary == str(tmp_path / "builds/nginx")
-    assert recipe.command("server") == "/programs/nginx-mine/nginx"
+    assert recipe.command("server") == "/programs/user/program"
     asking = recipe.identify()
     assert asking
-    assert asking.argv[0] == "/programs/nginx-mine/nginx"
+    assert asking.argv[0] == "/programs/user/program"
     assert recipe.knobs == catalog.load()["nginx"].knobs
     assert recipe.congestion_control.resolved("quic", None) == "reno"
 

@@ -72,8 +72,8 @@ def test_a_program_replaces_a_recipe_s_everywhere(tmp_path: Path) -> None:
     recipe = with_program(own)["curl"]
     asking = recipe.identify()
     assert asking
-    assert recipe.command("client") == asking.argv[0] == "/programs/curl/curl-9"
-    assert asking.environment == {"LD_LIBRARY_PATH": "/programs/curl"}
+    assert recipe.command("client") == asking.argv[0] == "/programs/user/program"
+    assert asking.environment == {"LD_LIBRARY_PATH": "/programs/user"}
     assert with_program(own).installs(["curl"]) == {}
     with pytest.raises(ConfigError, match="no recipe 'kurl'"):
         catalog.load().with_programs({"kurl": own})
@@ -83,7 +83,7 @@ def test_a_library_behind_a_script_has_no_version(tmp_path: Path) -> None:
     """Its digest is known."""
     own = program(tmp_path / "gtlsserver")
     recipe = catalog.load().with_programs({"gtlsserver": own})["gtlsserver"]
-    assert recipe.command("server") == "/programs/gtlsserver/gtlsserver"
+    assert recipe.command("server") == "/programs/user/program"
     assert recipe.identify() is None
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from httpbed.programs.recipe import Recipe
 
 
+PROGRAMS = "/programs"
+"""The folder, inside a trial, of programs that are in no root filesystem."""
+OF_THE_USER = f"{PROGRAMS}/user"
+"""The folder, inside a trial, of the user's executable and its libraries."""
 _HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash print both'
 _Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
 """A package's name (Debian Policy 5.6.7). apt-get would take other words as options, and options
@@ -118,22 +122,25 @@ class Install(Value):
         """Return the path of recipe ``name``'s program inside a trial; None if a root has it."""
         if self.suite is not None:
             return None
-        return f"{folder(name)}/{Path(self.own or self.binary or '').name}"
+        return f"{self.folder(name)}/{self.own or 'program'}"
+
+    def folder(self, name: str) -> str:
+        """Return the folder, inside a trial, of a program that is in no root, and of its libraries.
+
+        The user's executable has the same path in every trial, whatever its name: the length of the
+        path changes the random numbers in a guest.
+        """
+        return f"{PROGRAMS}/{name}" if self.own else OF_THE_USER
 
     def environment(self, name: str) -> dict[str, str]:
         """Return the variables with which such a program finds the libraries beside it."""
-        return {} if self.suite is not None else {"LD_LIBRARY_PATH": folder(name)}
+        return {} if self.suite is not None else {"LD_LIBRARY_PATH": self.folder(name)}
 
     def summary(self) -> str:
         """Return the origin in a few words."""
         if self.own or self.binary:
             return f"httpbed's own {self.own}" if self.own else f"your own: {self.binary}"
         return str(self.contents())
-
-
-def folder(name: str) -> str:
-    """Return the folder, inside a trial, of a program that is in no root, and of its libraries."""
-    return f"/programs/{name}"
 
 
 # The user's own executables: named by ``--program`` or by a recipe, and why one cannot run.

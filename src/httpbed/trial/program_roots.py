@@ -84,7 +84,7 @@ class Programs:
         place = self.places[name]
         if place.root:
             return root_filesystem.program_identity(place.root, program)
-        if place.program and program.startswith(install.folder(name)):
+        if place.program and program.startswith(f"{install.PROGRAMS}/"):
             return root_filesystem.user_program_identity(place.program, place.libraries)
         path = shutil.which(program)
         if path is None:
@@ -207,17 +207,17 @@ def _place(recipe: Recipe, program: Path) -> Place:
     shown = {str(recipe.install.program(recipe.name)): program.resolve()}
     shown |= {str(path): path.resolve() for path in needed}
     for several in libraries.values():
-        shown |= {_seen(recipe.name, name): path.resolve() for name, path in several.items()}
+        shown |= {_seen(recipe, name): path.resolve() for name, path in several.items()}
     executed = {*programs, *(path for several in libraries.values() for path in several.values())}
     stamps = {file.resolve(): _stamp(file.resolve()) for file in sorted(executed)}
     return Place(None, program, libraries[program], shown, stamps)
 
 
-def _seen(recipe: str, library: str) -> str:
+def _seen(recipe: Recipe, library: str) -> str:
     """Return where a program sees a library that it needs by this name."""
     if library.startswith("/"):
         return os.path.normpath(library)
-    return f"{install.folder(recipe)}/{Path(library).name}"
+    return f"{recipe.install.folder(recipe.name)}/{Path(library).name}"
 
 
 def _stamp(file: Path) -> Stamp:

@@ -15,6 +15,7 @@ from httpbed.base.errors import BedError
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.programs import catalog
+from httpbed.programs.install import OF_THE_USER
 from httpbed.trial import plan
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.program_roots import Place, Programs
@@ -30,7 +31,7 @@ def test_the_plan_of_an_attempt_arrives_as_it_was_made(tmp_path: Path) -> None:
     """With its sandbox, whose folders are the guest's."""
     prepared = setup(tmp_path)
     planned = prepared.plan(trial(H2_LOSS).model_copy(update={"clock": "virtual"}))
-    job.write_work(tmp_path, outside.handed(planned, prepared))
+    job.write_work(tmp_path, outside.handed(planned, prepared)[0])
     arrived = job.read_work(tmp_path)
     assert arrived.attempt == planned.attempt
     assert arrived.sandbox == plan.sandbox_spec(prepared, planned, ATTEMPT / ARTIFACTS)
@@ -42,15 +43,38 @@ def test_a_guest_gets_only_what_its_trial_needs(tmp_path: Path) -> None:
     root = prepared.programs.tools
     places = dict.fromkeys(("curl", "nginx", "caddy"), Place(root))
     prepared = replace(prepared, programs=Programs(root, places, {"replay-origin": root}))
-    handed = outside.handed(prepared.plan(trial(H2_LOSS)), prepared)
+    handed, placed = outside.handed(prepared.plan(trial(H2_LOSS)), prepared)
+    assert not placed
     assert handed.sandbox.roots.keys() == {"curl", "nginx", TOOLS}
+
+
+def test_a_guest_does_not_see_where_an_executable_of_the_user_lies(tmp_path: Path) -> None:
+    """The length of its path would change the random numbers, and so the time of a copy."""
+    prepared = setup(tmp_path)
+    root, program = Place(prepared.programs.tools), f"{OF_THE_USER}/program"
+    works, places = [], []
+    for here in (tmp_path / "a", tmp_path / "a-longer/name"):
+        server = Place(None, here, shown={program: here, "/etc/needed": tmp_path})
+        programs = Programs(prepared.programs.tools, {"curl": root, "nginx": server})
+        prepared = replace(prepared, programs=programs)
+        work, placed = outside.handed(prepared.plan(trial(H2_LOSS)), prepared)
+        works.append(work)
+        places.append(placed)
+    assert works[0] == works[1]
+    assert [list(placed.values()) for placed in places] == [
+        [tmp_path / "a"],
+        [tmp_path / "a-longer/name"],
+    ]
+    (part,) = (part for part in works[0].sandbox.parts.values() if program in part.shared)
+    assert {str(part.shared[program])} == places[0].keys() == places[1].keys()
+    assert part.shared["/etc/needed"] == tmp_path
 
 
 @pytest.mark.parametrize("described", ALL)
 def test_a_guest_begins_without_what_prepares_campaigns(tmp_path: Path, described: str) -> None:
     """Each import costs every trial in virtual time; the handed plan imports nothing more."""
     prepared = setup(tmp_path)
-    job.write_work(tmp_path, outside.handed(prepared.plan(trial(described)), prepared))
+    job.write_work(tmp_path, outside.handed(prepared.plan(trial(described)), prepared)[0])
     script = f"""
 import sys, pathlib, {inside.__name__}
 {inside.__name__}.job.read_work(pathlib.Path(sys.argv[1]))

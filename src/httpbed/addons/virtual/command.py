@@ -65,6 +65,8 @@ class Guest:
     """Upper bound of what it leaves."""
     seen: Sequence[Path] = ()
     """Files and folders of this machine that it sees at the same paths, read-only."""
+    placed: Mapping[str, Path] = field(default_factory=dict)
+    """Files of this machine that it sees elsewhere, read-only: path in the guest -> path here."""
     written: Path | None = None
     """A folder of this machine that it sees at the same path, and writes to. The guest is then a
     command of the user, and keeps this user's rights over it."""
@@ -74,6 +76,7 @@ class Guest:
     def sandbox(self, folder: Path) -> SandboxSpec:
         """Return the sandbox of the guest; ``folder`` gets its files."""
         places = {f"{_SEEN}{path}": path for path in self.seen}
+        places |= {f"{_SEEN}{place}": path for place, path in self.placed.items()}
         part = PartSpec(
             root=None,
             folders={LEFT: self.left_bytes},

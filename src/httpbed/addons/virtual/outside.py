@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.base import seeds
 from httpbed.base.errors import BedError, HostError, visible
 from httpbed.experiment.trial import Record, Trial
+from httpbed.programs.install import OF_THE_USER
 from httpbed.trial import plan
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
@@ -57,12 +59,12 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
     folder = artifacts.parent / FOLDER
     folder.mkdir()
     try:
-        work = handed(planned, setup)
+        work, placed = handed(planned, setup)
         given = await asyncio.to_thread(
             job.hand_over, folder, inside.__name__, work, None, _imported_later(planned)
         )
         with boot.processor() as cpu:
-            guest = _guest(planned, _kernel(setup), given, work, cpu)
+            guest = replace(_guest(planned, _kernel(setup), given, work, cpu), placed=placed)
             left = await boot.run(guest, folder, limit_s=limit_s(planned.trial))
         phases = read_phases(job.read_result(left))
         if not (left / ARTIFACTS).is_dir():
@@ -114,14 +116,26 @@ def judged(judge: Callable[[], Record]) -> Record:
         raise BedError(f"what the guest left cannot be judged: {reason}") from error
 
 
-def handed(planned: TrialPlan, setup: CampaignSetup) -> Work:
+def handed(planned: TrialPlan, setup: CampaignSetup) -> tuple[Work, Mapping[str, Path]]:
     """Return the work of the guest that makes an attempt at a planned trial.
 
-    What the sandbox mounts takes part in the kernel's randomness. So it has nothing of the
-    campaign's other trials.
+    What the sandbox mounts takes part in the kernel's randomness, by the length of its path. So it
+    has nothing of the campaign's other trials, and finds the user's executables at places that
+    depend on the part alone.
+
+    Returns:
+        The work, and these executables with their libraries: place in the guest -> file here.
     """
     sandbox = plan.sandbox_spec(setup.needed_by(planned), planned, ATTEMPT / ARTIFACTS)
-    return Work(sandbox, planned.attempt)
+    parts, placed = dict(sandbox.parts), dict[str, Path]()
+    for name, part in sandbox.parts.items():
+        places = {
+            seen: f"/{name}{seen}" for seen in part.shared if seen.startswith(f"{OF_THE_USER}/")
+        }
+        placed |= {place: part.shared[seen] for seen, place in places.items()}
+        moved = {seen: Path(place) for seen, place in places.items()}
+        parts[name] = replace(part, shared={**part.shared, **moved})
+    return Work(replace(sandbox, parts=parts), planned.attempt), placed
 
 
 def limit_s(trial: Trial) -> float:
