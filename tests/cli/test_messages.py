@@ -51,16 +51,22 @@ def test_a_misspelt_campaign_and_program_get_a_suggestion(httpbed: Command, tmp_
         (["compare", "--wait=1h"], "when the machine is quiet"),
         (["link", "--change", "--of", "7"], "experiment file"),
         (["pages", "mirror", "--files", "3", "http://a.test"], "90 MiB"),
+        (["compare", "curl:h2", "--cluster", "tls://a:1"], "httpbed run FILE --cluster"),
+        (
+            ["gate", "--scenarios", "standard", "--against", "curl=a", "--cluster=tls://a:1"],
+            "httpbed run FILE --cluster",
+        ),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else None,
 )
-def test_an_option_of_before_names_its_successor(
+def test_an_option_of_before_or_of_another_verb_names_the_way_out(
     httpbed: Command, words: list[str], successor: str
 ) -> None:
     """As a verb of before does; other mistakes stand beside it."""
     code, _, stderr = httpbed(*words)
-    (option,) = [word.partition("=")[0] for word in words if word[:4] in {"--wa", "--of", "--fi"}]
-    said = [line for line in stderr.splitlines() if line.startswith(f"httpbed: {option}: is gone")]
+    given = {"--wa", "--of", "--fi", "--cl"}
+    (option,) = [word.partition("=")[0] for word in words if word[:4] in given]
+    said = [line for line in stderr.splitlines() if line.startswith(f"httpbed: {option}: is no")]
     assert (code, len(said)) == (2, 1)
     assert successor in said[0]
 

@@ -73,8 +73,9 @@ class Addon:
     """By the name of a seam: objects as ``module:attribute``."""
     word: str = ""
     """A key or value that every experiment has which it is about; empty: it may be about any."""
-    gone_options: Mapping[str, str] = field(default_factory=dict)
-    """Options of earlier versions as ``VERB --OPTION``, and what to do instead."""
+    absent_options: Mapping[str, str] = field(default_factory=dict)
+    """Options as ``VERB --OPTION`` that a verb does not have, or not any more, and what to do
+    instead."""
 
 
 @dataclass(frozen=True)

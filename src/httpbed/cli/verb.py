@@ -20,19 +20,19 @@ from httpbed.base.addon import addons, load
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.cli.options import CheckedPath, suggestion
 
-GONE_OPTIONS: Mapping[str, str] = {
+ABSENT_OPTIONS: Mapping[str, str] = {
     "run --wait": "begin when the machine is quiet; the same command repeats strained attempts",
 }
-"""Options of earlier versions as ``VERB --OPTION``, and what to do instead."""
+"""Options as ``VERB --OPTION`` that a verb does not have, and what to do instead."""
 
 
 @cache
-def gone_options() -> Mapping[str, str]:
-    """Return the options of earlier versions, those of addons too, and what to do instead."""
-    gone = dict(GONE_OPTIONS)
+def absent_options() -> Mapping[str, str]:
+    """Return the options that verbs do not have, those of addons too, and what to do instead."""
+    absent = dict(ABSENT_OPTIONS)
     for addon in addons().values():
-        gone |= addon.gone_options
-    return gone
+        absent |= addon.absent_options
+    return absent
 
 
 class Verb(click.Command):
@@ -196,10 +196,10 @@ def _mistake(error: click.UsageError, context: click.Context) -> Mistake:
 
 def _no_option(error: NoSuchOption, context: click.Context) -> Mistake:
     verb = context.command_path.partition(" ")[2]
-    if successor := gone_options().get(f"{verb} {error.option_name}"):
-        return Mistake(error.option_name, f"is gone from {context.command_path}", successor)
-    close = suggestion(error.option_name, error.possibilities or ())
-    remedy = close or f"{context.command_path} --help lists them"
+    remedy = absent_options().get(f"{verb} {error.option_name}") or (
+        suggestion(error.option_name, error.possibilities or ())
+        or f"{context.command_path} --help lists them"
+    )
     return Mistake(error.option_name, f"is no option of {context.command_path}", remedy)
 
 

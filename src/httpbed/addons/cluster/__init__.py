@@ -17,6 +17,10 @@ from __future__ import annotations
 
 from httpbed.base.addon import Addon, Verb
 
+_TWO_BUILDS = (
+    "write the experiment (httpbed compare --dry-run), run each build on the cluster (httpbed run"
+    " FILE --cluster URL --program NAME=PATH), and compare both folders (httpbed gate BASE HEAD)"
+)
 ADDON = Addon(
     verbs=(
         Verb(
@@ -31,4 +35,5 @@ ADDON = Addon(
         "report sections": ("httpbed.addons.cluster.machines_report:SECTION",),
         "report notes": ("httpbed.addons.cluster.machines_report:NOTES",),
     },
+    absent_options={f"{verb} --cluster": _TWO_BUILDS for verb in ("compare", "gate")},
 )

@@ -17,7 +17,7 @@ ADDON = Addon(
             "httpbed.addons.compare.compare_verb",
         ),
     ),
-    gone_options={
+    absent_options={
         "compare --wait": "begin when the machine is quiet; the same command repeats strained"
         " attempts"
     },

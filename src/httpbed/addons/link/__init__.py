@@ -17,7 +17,7 @@ ADDON = Addon(
             "httpbed.addons.link.link_verb",
         ),
     ),
-    gone_options={
+    absent_options={
         "link --of": "run httpbed link --change behind the link, or write a schedule into an"
         " experiment file",
     },

@@ -34,7 +34,7 @@ ADDON = Addon(
             "httpbed.addons.pages.har.import_verb",
         ),
     ),
-    gone_options={
+    absent_options={
         "pages mirror --files": "leave it out: a recording has at most 90 MiB of bodies",
         "pages mirror --bytes": "leave it out: a recording has at most 90 MiB of bodies",
     },
