@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
 import importlib.util
 import json
 import re
@@ -10,15 +9,15 @@ import shlex
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import github_api
 from git_repositories import git
+from github_api import Api
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "action/pull_request.py"
@@ -29,64 +28,11 @@ action: Any = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(action)
 
 
-BOT = "github-actions[bot]"
-
-
-@dataclass
-class Api:
-    """What a pull request's comments are, as GitHub's API gives and takes them."""
-
-    address: str = ""
-    comments: list[dict[str, Any]] = field(default_factory=list)
-    may_write: bool = True
-    methods: list[str] = field(default_factory=list)
-
-
 @pytest.fixture
 def api() -> Iterator[Api]:
     """Serve comments on loopback."""
-    state = Api()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - its name
-            del format, arguments
-
-        def answer(self, status: int, values: object) -> None:
-            body = json.dumps(values).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def do_GET(self) -> None:
-            page = int(re.search(r"[?&]page=(\d+)", self.path)[1])  # type: ignore[index]
-            self.answer(200, state.comments[100 * (page - 1) : 100 * page])
-
-        def write(self) -> None:
-            given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if self.path == "/graphql":
-                self.answer(200, {"data": {"viewer": {"login": BOT}}})
-            elif not state.may_write:
-                self.answer(403, {"message": "Resource not accessible by integration"})
-            elif self.command == "POST":
-                state.methods.append("POST")
-                user = {"login": BOT}
-                state.comments.append({"id": len(state.comments) + 1, "user": user, **given})
-                self.answer(201, state.comments[-1])
-            else:
-                state.methods.append("PATCH")
-                number = int(self.path.rpartition("/")[2])
-                state.comments[number - 1]["body"] = given["body"]
-                self.answer(200, state.comments[number - 1])
-
-        do_POST = do_PATCH = write  # noqa: N815 - the library's names
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    state.address = f"http://127.0.0.1:{server.server_port}"
-    yield state
-    server.shutdown()
-    server.server_close()
+    with github_api.serving() as state:
+        yield state
 
 
 @pytest.fixture
