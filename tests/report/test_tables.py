@@ -17,7 +17,7 @@ import pytest
 import reports
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.base import addon
-from httpbed.experiment.check import LATENESS, PROTOCOL
+from httpbed.experiment.check import LATENESS, PRESSURE, PROTOCOL
 from httpbed.report import notes, publish
 from httpbed.report.document import SectionMaker
 from httpbed.report.terminal import console
@@ -339,6 +339,19 @@ def test_a_failed_check_is_named_in_the_evidence() -> None:
     assert "protocol used (6 of 30)" in line
     assert re.findall(r"\d+", line) == ["30", "6", "30", "1"]
     assert line.index(LATENESS.title(item="")) > line.index("protocol used")
+
+
+@pytest.mark.parametrize(("clock", "is_named"), [("real", True), ("virtual", False)])
+def test_a_wait_for_a_cpu_is_not_missed_in_virtual_time(clock: str, is_named: bool) -> None:
+    """Guests have no CPU pressure to observe; what they observe of such checks still counts."""
+    results = campaign(steady)
+    rows = results.checks.to_pylist()
+    rows += [{**one, "check": PRESSURE.id, "name": "CPU pressure", "passed": None} for one in rows]
+    checks = pa.Table.from_pylist(rows, schema=results.checks.schema)
+    manifest = {**results.manifest, "clock": clock}
+    line = evidence_line(replace(results, checks=checks, manifest=manifest))
+    assert (PRESSURE.title(item="") in line) == is_named
+    assert re.findall(r"\d+", line)[:2] == ["30", "3"]
 
 
 def test_the_checks_are_listed_on_request() -> None:

@@ -13,7 +13,7 @@ The rule, applied once, at the start of a campaign:
 The admission of attempts lets them use at least half of the CPUs (``campaign/admission.py``). Where
 others take the other half, trials have to wait for a CPU, the check of CPU pressure rejects their
 attempts, and each trial is tried up to four times. That is also why three times as long is still a
-gain. Niced programs do not count as others: they give way.
+gain. Niced programs do not count as others: they give way, unless httpbed is niced, too.
 """
 
 from __future__ import annotations

@@ -57,6 +57,13 @@ class CheckSummary:
         descriptor = CHECK_BY_ID.get(self.check)
         return descriptor is not None and descriptor.is_note
 
+    @property
+    def is_unobserved_strain(self) -> bool:
+        """Whether only a busy machine breaks it, and no trial observed it."""
+        descriptor = CHECK_BY_ID.get(self.check)
+        by_strain = descriptor is not None and descriptor.by_strain
+        return by_strain and self.passed + self.failed == 0
+
 
 @dataclass(frozen=True)
 class InvalidAttempt:

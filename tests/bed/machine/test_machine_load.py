@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,21 @@ def test_without_pressure_stall_information_steal_of_the_machine_is_read() -> No
     """The line of all CPUs has it."""
     found = machine_load.read_pressure()
     assert (found.source, found.seconds) == ("steal", 7.0)
+
+
+@pytest.mark.parametrize(("niceness", "share"), [(0, 0.25), (10, 0.75)])
+def test_niced_programs_take_cpus_from_a_niced_process_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, niceness: int, share: float
+) -> None:
+    """Of two seconds of one CPU, others compute for half of one, and niced ones for a second."""
+    stat, now = tmp_path / "stat", [0.0]
+
+    def two_seconds_later(seconds: float) -> None:
+        now[0] += seconds
+        stat.write_text("cpu0 55 100 5 1050 0 0 0 300 0 0\n")
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(os, "getpriority", lambda *_: niceness)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", two_seconds_later)
+    assert machine_load.taken_share() == pytest.approx(share)

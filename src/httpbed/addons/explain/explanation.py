@@ -78,9 +78,9 @@ class Divided:
                 break
             if name == "unknown" or cost == 0:
                 continue
-            place = "cost most" if len(texts) == 1 else "comes next"
+            begin = f"{name} cost most" if len(texts) == 1 else f"then {name}"
             took = f"{duration_text(cost)} ({_share(cost, whole)})"
-            texts.append(sentence_case(f"{name} {place}, {took}: {self._how(name)}"))
+            texts.append(sentence_case(f"{begin}, {took}: {self._how(name)}"))
         if busy >= BUSY_SHARE * whole:
             texts.append("Only a faster link would shorten it much")
         return texts

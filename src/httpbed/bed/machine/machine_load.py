@@ -26,6 +26,7 @@ _STEAL_COLUMN = 8
 _TAKEN_COLUMNS = (1, 3, 6, 7, _STEAL_COLUMN)
 """user, system, irq, softirq and steal: without idle time, and without niced programs, which give
 way."""
+_NICED_COLUMN = 2
 BUSY_SHARE = 0.5
 """Of the CPUs: if other programs take as much, the machine is busy. The admission of attempts never
 counts on less than the other half (``campaign/admission.py``, MIN_SHARE)."""
@@ -64,9 +65,10 @@ def idle_s() -> float:
 
 
 def taken_share(over_s: float = LOOK_S) -> float:
-    """Return the share of this process's CPUs that programs take meanwhile, niced ones left out.
+    """Return the share of this process's CPUs that programs take meanwhile.
 
-    Sleeps for ``over_s`` seconds.
+    Niced programs give way, and are left out; they do not give way to a process that is niced
+    itself. Sleeps for ``over_s`` seconds.
     """
     before, at_s = _taken_s(), time.monotonic()
     time.sleep(over_s)
@@ -78,7 +80,9 @@ def taken_share(over_s: float = LOOK_S) -> float:
 def _taken_s() -> float:
     usable_cpus = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     lines = [line for line in _stat_lines() if line[0] in usable_cpus]
-    return sum(_seconds(line, column) for line in lines for column in _TAKEN_COLUMNS)
+    is_niced = os.getpriority(os.PRIO_PROCESS, 0) > 0
+    columns = (*_TAKEN_COLUMNS, _NICED_COLUMN) if is_niced else _TAKEN_COLUMNS
+    return sum(_seconds(line, column) for line in lines for column in columns)
 
 
 def _stat_lines() -> list[list[str]]:
