@@ -75,7 +75,7 @@ test-install: build  ## install the wheel on a fresh minimal Debian as pip, pipx
 	python -m pytest --quiet -p no:cacheprovider tests/install
 
 calibrate: prepare  ## run the emulated link against arithmetic, and certify this machine
-	@httpbed calibrate
+	@httpbed doctor calibrate
 
 build: prepare  ## the wheel, with the Rust executables and the kernel of guests in it, into dist/
 	PYTHONPATH=src python setup/wheel_kernel.py build/guest-kernel

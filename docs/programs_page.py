@@ -17,7 +17,7 @@ from markdown_table import table
 INTRODUCTION = (
     "Written by `make docs` from `src/httpbed/programs/recipes/`. A knob is a setting that an"
     " experiment may vary, as `knobs` of a role or as `--knob ROLE.NAME=VALUE` of"
-    " `httpbed compare`; a knob that is not set keeps the program's default. `httpbed recipes`"
+    " `httpbed compare`; a knob that is not set keeps the program's default. `httpbed toolbox`"
     " lists what is installed. [Add an implementation](../guides/own-implementation.md) explains"
     " recipes."
 )

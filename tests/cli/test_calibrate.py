@@ -59,14 +59,14 @@ def refused(httpbed: Command, *arguments: str | Path) -> str:
 
 def test_an_unknown_cell_is_rejected_with_examples_of_names(httpbed: Command) -> None:
     """Before anything is run."""
-    told = refused(httpbed, "calibrate", "--only", "nonsense")
+    told = refused(httpbed, "doctor", "calibrate", "--only", "nonsense")
     assert "in its name; use a word of a name, such as " in told
     assert "delay 25 ms" in told
 
 
 def test_evidence_is_never_overwritten(httpbed: Command, tmp_path: Path) -> None:
     """A folder that already exists is refused."""
-    assert "exists already" in refused(httpbed, "calibrate", "--keep", tmp_path)
+    assert "exists already" in refused(httpbed, "doctor", "calibrate", "--keep", tmp_path)
 
 
 def test_strict_refuses_before_anything_is_built(
@@ -80,5 +80,5 @@ def test_strict_refuses_before_anything_is_built(
     folder = tmp_path / "campaign"
     told = refused(httpbed, "run", file, "--strict", "-o", folder)
     assert "there is no link certificate on this machine" in told
-    assert "httpbed calibrate" in told
+    assert "httpbed doctor calibrate" in told
     assert not folder.exists()

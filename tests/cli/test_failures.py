@@ -152,7 +152,7 @@ def test_hostile_files_give_an_error_message(
         ["validate", "{file}/below"],
         ["status", "{there}/{long}"],
         ["export", "{campaign}", "-o", "{there}/{long}"],
-        ["recipes", "--recipes", "{there}/{long}"],
+        ["toolbox", "--recipes", "{there}/{long}"],
         ["validate"],
         [],
     ],
@@ -268,7 +268,7 @@ def test_a_bare_name_of_a_program_does_not_hide_a_file_here(
     """A shell would use the program in the PATH; a user who built one means the file here."""
     monkeypatch.chdir(tmp_path)
     Path("script").touch()
-    code, said = complaint("recipes", "--program", "gtlsserver=script")
+    code, said = complaint("toolbox", "--program", "gtlsserver=script")
     assert code == 2
     assert "write gtlsserver=./script" in said[0]
 
@@ -276,7 +276,7 @@ def test_a_bare_name_of_a_program_does_not_hide_a_file_here(
 def test_a_program_named_twice_is_rejected(complaint: Complaint) -> None:
     """It would be unclear which executable to use."""
     twice = ("--program", "curl=/bin/ls", "--program", "curl=/bin/cat")
-    code, said = complaint("recipes", *twice)
+    code, said = complaint("toolbox", *twice)
     assert code == 2
     assert "curl is given twice" in said[0]
 
@@ -286,7 +286,7 @@ def test_a_program_that_cannot_run_exits_with_code_two(
     complaint: Complaint, names: tuple[str, ...]
 ) -> None:
     """Building a toolbox would not help."""
-    code, said = complaint("recipes", "check", *names, "--program", "curl=/absent/curl")
+    code, said = complaint("toolbox", "check", *names, "--program", "curl=/absent/curl")
     assert code == 2
     assert "/absent/curl is not there" in said[0]
 
@@ -318,7 +318,7 @@ def test_all_mistakes_of_a_har_file_are_reported_at_once(
         ("plan", "{named}"),
         ("run", "{named}", "-o", "{nothing}"),
         ("pages", "import", "{named}"),
-        ("recipes", "list", "--recipes", "{folder}"),
+        ("toolbox", "list", "--recipes", "{folder}"),
     ],
     ids=lambda words: words[0],
 )

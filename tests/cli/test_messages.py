@@ -40,7 +40,7 @@ def test_a_misspelt_campaign_and_program_get_a_suggestion(httpbed: Command, tmp_
     for verb in ("status", "report", "gate", "explain"):
         code, _, err = httpbed(verb, tmp_path / "losses-1")
         assert (code, str(tmp_path / "losses-2") in err, "losses-3" in err) == (2, True, False)
-    code, _, err = httpbed("recipes", "unheard-of")
+    code, _, err = httpbed("toolbox", "unheard-of")
     assert (code, "nginx" in err) == (2, True)
 
 
@@ -73,7 +73,7 @@ def test_an_option_of_before_or_of_another_verb_names_the_way_out(
 
 def test_the_help_of_verbs_below_a_verb_is_whole(httpbed: Command) -> None:
     """Each first sentence to its end; click would cut it to a line."""
-    for group in ("recipes", "pages", "toolbox", "doctor"):
+    for group in ("pages", "toolbox", "doctor"):
         code, out, _ = httpbed(group, "--help")
         assert code == 0
         assert "..." not in out.partition("Commands:")[2]
@@ -81,14 +81,14 @@ def test_the_help_of_verbs_below_a_verb_is_whole(httpbed: Command) -> None:
 
 def test_a_program_is_shown_with_its_knobs(httpbed: Command) -> None:
     """With levels and defaults; a misspelt name gets a suggestion."""
-    code, out, _ = httpbed("recipes", "gtlsclient")
+    code, out, _ = httpbed("toolbox", "gtlsclient")
     recipe = catalog.load()["gtlsclient"]
     assert code == 0
     assert recipe.knobs
     for name, knob in recipe.knobs.items():
         assert f"{name}: {knob.domain()}; default {knob.default}" in out
-    assert httpbed("recipes", "show", "curl", "nginx")[1].count("knobs") == 2
-    code, _, stderr = httpbed("recipes", "crul", "wgte")
+    assert httpbed("toolbox", "show", "curl", "nginx")[1].count("knobs") == 2
+    code, _, stderr = httpbed("toolbox", "crul", "wgte")
     assert code == 2
     assert ["crul" in line for line in stderr.splitlines()] == [True, False]
     assert "curl" in stderr

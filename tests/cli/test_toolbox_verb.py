@@ -34,7 +34,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> root_filesystem.Roo
 def test_toolboxes_are_listed_and_removed(root: root_filesystem.Root) -> None:
     """By name; an unknown name exits with code 2."""
     run = CliRunner().invoke
-    listed = run(toolbox_verb.command, ["list", "--json"])
+    listed = run(toolbox_verb.command, ["roots", "--json"])
     assert [one["name"] for one in json.loads(listed.stdout)] == [root.name]
     assert isinstance(run(toolbox_verb.command, ["remove", "other"]).exception, ConfigError)
     assert run(toolbox_verb.command, ["remove", root.name]).exit_code == 0

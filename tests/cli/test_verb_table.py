@@ -131,7 +131,7 @@ def test_export_prints_json_lines(httpbed: Command, campaign: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", [("recipes", "check"), ("toolbox", "build"), ("conformance",)], ids=" ".join
+    "verb", [("toolbox", "check"), ("toolbox", "build"), ("conformance",)], ids=" ".join
 )
 def test_an_unknown_program_is_rejected_with_the_name_that_is_close(
     httpbed: Command, verb: tuple[str, ...]
@@ -145,7 +145,7 @@ def test_an_unknown_program_is_rejected_with_the_name_that_is_close(
 
 def test_the_check_of_a_missing_program_names_the_remedy(httpbed: Command) -> None:
     """The remedy is the same as in every verb: only the user can provide this program."""
-    code, out, error = httpbed("recipes", "check", "openlitespeed")
+    code, out, error = httpbed("toolbox", "check", "openlitespeed")
     assert (code, out) == (2, "")
     assert "openlitespeed is not on the PATH" in error
     assert "--program openlitespeed=PATH" in error
@@ -169,14 +169,14 @@ def test_help_of_every_verb_says_when_to_use_it_and_names_json(httpbed: Command,
 
 def test_recipes_prints_aligned_columns_and_complete_json(httpbed: Command) -> None:
     """Every cell begins below its heading; homepages and notes are only in JSON."""
-    code, out, _ = httpbed("recipes")
+    code, out, _ = httpbed("toolbox")
     lines = out.splitlines()
     heads = ("implementation", "roles", "HTTP", "upstream", "installed", "from")
     places = [lines[0].index(head) for head in heads]
     assert code == 0
     for line in lines[1:]:
         assert all(line[place - 2 : place] == "  " and line[place] != " " for place in places)
-    said = {one["name"]: one for one in json.loads(httpbed("recipes", "--json")[1])}
+    said = {one["name"]: one for one in json.loads(httpbed("toolbox", "--json")[1])}
     assert set(said) == {line.split()[0] for line in lines[1:]}
     for one in said.values():
         assert one["homepage"].startswith("https://")

@@ -1,6 +1,6 @@
 """Every block of code in README, guides and concepts is accepted as it is printed.
 
-TOML: a whole experiment or recipe is loaded as ``validate`` and ``recipes check`` do; a fragment is
+TOML: a whole experiment or recipe is loaded as ``validate`` and ``toolbox check`` do; a fragment is
 loaded within an experiment or recipe that lacks it. Lines of ``sh``, ``console`` and ``yaml``: each
 ``httpbed`` has options that exist, with values that they take. What no test can load carries a
 comment in the line above its block, ``<!-- not loaded: REASON -->``. ``<!-- in a claim -->`` and

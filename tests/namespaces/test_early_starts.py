@@ -86,7 +86,7 @@ def test_a_program_that_brings_its_own_loader_is_refused_unrun(
     recipes = recipe(tmp_path / "recipes", f'binary = "{program}"', ["{program}"])
     of_user = ("--program", f"curl={program}")
     for words in (
-        ("recipes", "check", "subject", "--recipes", recipes),
+        ("toolbox", "check", "subject", "--recipes", recipes),
         ("compare", "curl:h2", "--clock", "real", *of_user, "-o", tmp_path / "campaign"),
         ("conformance", "curl", *of_user),
     ):
@@ -102,7 +102,7 @@ def test_a_library_runs_in_the_sandbox_only(tmp_path: Path, httpbed: Command) ->
     tmp_path.chmod(0o777)
     program = linking.hostile(tmp_path, "constructor", tmp_path / "mark")
     recipes = recipe(tmp_path / "recipes", f'binary = "{program}"', ["{program}"])
-    code, out, _ = httpbed("recipes", "check", "subject", "--recipes", recipes)
+    code, out, _ = httpbed("toolbox", "check", "subject", "--recipes", recipes)
     assert code == 1
     assert "subject" in out
     assert not (tmp_path / "mark").exists()

@@ -1,4 +1,4 @@
-"""``httpbed recipes check`` on what the toolbox holds: every promise, with real programs."""
+"""``httpbed toolbox check`` on what the toolbox holds: every promise, with real programs."""
 
 from __future__ import annotations
 

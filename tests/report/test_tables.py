@@ -47,7 +47,7 @@ answer     At 0 % loss, HTTP/1.1 needed the same time as HTTP/2, to within 1 %.
 answer     At 0 % loss, HTTP/3 needed 0.97x the time of HTTP/2.
 answer     At 2 % loss, HTTP/1.1 needed 1.12x the time of HTTP/2, which is within noise.
 answer     At 2 % loss, HTTP/3 needed 0.78x the time of HTTP/2.
-evidence   30 trials valid, all 3 checks passed; no link certificate: httpbed calibrate
+evidence   30 trials valid, all 3 checks passed; no link certificate: httpbed doctor calibrate
 note       1 comparison is within noise; with fewer than 6 blocks an interval runs from the smallest
            to the largest value and covers 93.75 %, not 95 %, which replicates = 6 reaches; about 6
            replicates would settle it

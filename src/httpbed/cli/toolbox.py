@@ -1,22 +1,26 @@
-"""``httpbed toolbox``: list, build and remove the root filesystems of programs under test."""
+"""``httpbed toolbox``: the programs under test: list, show, build and remove; networks, too."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
-from httpbed.base.errors import ConfigError, HostError, Mistake
+from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError
 from httpbed.bed.toolbox import debian, pypi, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, Root
 from httpbed.cli import options
-from httpbed.cli.echo import echo, say
+from httpbed.cli.echo import aligned, echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
-from httpbed.cli.options import json_option
-from httpbed.cli.verb import verb_group
+from httpbed.cli.options import json_option, suggestion
+from httpbed.cli.verb import VerbGroup
+from httpbed.experiment import profiles
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
+from httpbed.programs.recipe import Recipe
 from httpbed.trial import program_roots
 
 _names = click.argument(
@@ -31,23 +35,189 @@ expired_option = click.option(
 _UNABLE = 3
 
 
-@verb_group("toolbox")
-def command() -> None:
-    """List, build or remove the root filesystems with the programs under test.
+class _Programs(VerbGroup):
+    """Takes the name of a program in place of a verb: ``httpbed toolbox curl``."""
 
-    Use it before you go offline, to prepare a CI job, to see disk usage, or to replace a damaged
-    one. Runs build missing ones by themselves. Each program has its own root filesystem, and one
-    more has the tools that set up networks, once per user.
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb below this one, or the one that shows the named program."""
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            return "show", self.get_command(ctx, "show"), args
+        return super().resolve_command(ctx, args)
+
+
+@click.group("toolbox", cls=_Programs, invoke_without_command=True)
+@recipes_option
+@json_option
+@click.pass_context
+def command(context: click.Context, *, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
+    """List the implementations that an experiment can name; build, check or remove programs.
+
+    Use it to see the names for `implementation = "..."`, to check your own recipe, and to build
+    programs before you go offline or in a CI job; runs build missing ones by themselves. `httpbed
+    toolbox NAME` shows one program with its knobs. Each program has its own root filesystem, and
+    one more has the tools that set up networks, once per user.
     """
+    if context.invoked_subcommand is None:
+        _list(catalog(recipe_folders), as_json=as_json)
 
 
 @command.command("list")
+@recipes_option
 @json_option
-def show(*, as_json: bool) -> None:
+def show_list(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
+    """List the implementations that an experiment can name, with their roles and HTTP versions."""
+    _list(catalog(recipe_folders), as_json=as_json)
+
+
+@command.command("show")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@recipes_option
+@json_option
+@click.pass_context
+def show(
+    context: click.Context,
+    *,
+    names: tuple[str, ...],
+    recipe_folders: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Show programs with their knobs: what an experiment may vary, and upstream's default.
+
+    `show` may be left out, unless a program is named as a verb of `httpbed toolbox` is.
+    """
+    above = context.parent.params if context.parent else {}
+    recipes = catalog((*above.get("recipe_folders", ()), *recipe_folders)).recipes
+    if unknown := [name for name in names if name not in recipes]:
+        words = [*recipes, *command.list_commands(context)]
+        known = f"known: {', '.join(recipes)}"
+        raise ConfigError(
+            Mistake(name, "is no program", suggestion(name, words) or known) for name in unknown
+        )
+    chosen = [recipes[name] for name in dict.fromkeys(names)]
+    if as_json or above.get("as_json"):
+        echo(json.dumps([_as_json(recipe) for recipe in chosen], indent=1))
+        return
+    for recipe in chosen:
+        for line in _described(recipe):
+            echo(line)
+
+
+def _described(recipe: Recipe) -> Iterator[str]:
+    is_here, why = program_roots.state(recipe)
+    yield f"{recipe.name}: {', '.join(recipe.roles)}" + f" ({recipe.homepage})" * bool(
+        recipe.homepage
+    )
+    facts = {
+        "HTTP": ", ".join(recipe.http_versions),
+        "upstream": ", ".join(recipe.upstream_http_versions),
+        "workloads": ", ".join(recipe.workloads),
+        "QUIC control": ", ".join(_quic_controls(recipe)),
+        "from": recipe.install.summary(),
+        "needs": f"version {recipe.version.least}"
+        if recipe.version and recipe.version.least
+        else "",
+        "installed": "yes" if is_here else f"no: {why}",
+        "note": recipe.note,
+    }
+    yield from aligned([[name, value] for name, value in facts.items() if value])
+    yield f"  knobs{'' if recipe.knobs else ': none'}"
+    for name, knob in recipe.knobs.items():
+        yield f"    {name}: {knob.domain()}; default {knob.default}"
+        yield f"      {knob.meaning}" + f" ({knob.source})" * bool(knob.source)
+
+
+def _quic_controls(recipe: Recipe) -> tuple[str, ...]:
+    control = recipe.congestion_control.quic
+    return ((control.fixed,) if control.fixed else control.allowed()) if control else ()
+
+
+def _list(known: Catalog, *, as_json: bool) -> None:
+    recipes = sorted(known.recipes.values(), key=lambda recipe: recipe.name)
+    if as_json:
+        echo(json.dumps([_as_json(recipe) for recipe in recipes], indent=1))
+        return
+    rows = [["implementation", "roles", "HTTP", "upstream", "installed", "from"]]
+    rows += [_row(recipe) for recipe in recipes]
+    for line in aligned(rows):
+        echo(line)
+
+
+def _as_json(recipe: Recipe) -> dict[str, Any]:
+    is_here, where = program_roots.state(recipe)
+    return {
+        **recipe.model_dump(by_alias=True, mode="json"),
+        "is_here": is_here,
+        "where": where,
+    }
+
+
+def _row(recipe: Recipe) -> list[str]:
+    is_here, why = program_roots.state(recipe)
+    return [
+        recipe.name,
+        "/".join(recipe.roles),
+        ", ".join(recipe.http_versions),
+        ", ".join(recipe.upstream_http_versions) or "-",
+        "yes" if is_here else f"no: {why}",
+        recipe.install.summary(),
+    ]
+
+
+@command.command("profiles")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=options.complete_profiles)
+@json_option
+def show_profiles(*, names: tuple[str, ...], as_json: bool) -> None:
+    """List the networks that links can name, with their figures and sources.
+
+    Use it to choose a `profile = "..."` for a link of an experiment, or a --profile of httpbed
+    link. With a NAME, it also says how the figures follow from the source.
+    """
+    known = profiles.all_profiles()
+    chosen = {name: known[name] for name in _existing(names)} or known
+    if as_json:
+        values = {name: profile.model_dump() for name, profile in chosen.items()}
+        echo(json.dumps({"schema": 1, "profiles": values}, indent=1))
+        return
+    for name, profile in chosen.items():
+        echo(f"{name}: {profile.title}")
+        echo(f"    {_link_words(profile.link)}")
+        echo(f"    {profile.kind}: {profile.source}")
+        if names:
+            echo(f"    {profile.taken}")
+
+
+def _existing(names: Iterable[str]) -> list[str]:
+    mistakes, existing = [], []
+    for name in names:
+        try:
+            existing.append(profiles.known(name))
+        except RejectedValueError as error:
+            mistakes.append(Mistake("NAME", error.reason, error.remedy))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return existing
+
+
+def _link_words(link: Mapping[str, Any]) -> str:
+    """Return a link in one line: its keys with their values, directions in parentheses."""
+    parts = []
+    for key, value in link.items():
+        if isinstance(value, Mapping):
+            parts.append(f"{key} ({_link_words(value)})")
+        else:
+            parts.append(f"{key} {value}")
+    return ", ".join(parts)
+
+
+@command.command("roots")
+@json_option
+def show_roots(*, as_json: bool) -> None:
     """List the finished root filesystems, the oldest first."""
     roots = root_filesystem.find_all()
     if as_json:
-        echo(json.dumps([_as_json(root) for root in roots], indent=2))
+        echo(json.dumps([_root_as_json(root) for root in roots], indent=2))
         return
     for root in roots:
         contents = ", ".join([*sorted(root.packages), *sorted(map(pypi.named, root.pypi))])
@@ -112,7 +282,7 @@ def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: b
 @click.option("--all", "every", is_flag=True, help="Remove all root filesystems.")
 @json_option
 def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
-    """Remove root filesystems by name, as `list` shows it; none may be in use."""
+    """Remove root filesystems by name, as `roots` shows it; none may be in use."""
     there = {root.name: root for root in root_filesystem.find_all()}
     chosen = tuple(there) if every else names
     if not (names or every):
@@ -120,7 +290,7 @@ def remove(names: tuple[str, ...], *, every: bool, as_json: bool) -> None:
         raise ConfigError([Mistake("NAME", "is missing", remedy)])
     if unknown := [name for name in chosen if name not in there]:
         raise ConfigError(
-            Mistake(name, "no toolbox has this name", "see httpbed toolbox list")
+            Mistake(name, "no toolbox has this name", "see httpbed toolbox roots")
             for name in unknown
         )
     for name in chosen:
@@ -138,13 +308,13 @@ def _needed(known: Catalog, names: tuple[str, ...]) -> dict[Contents, list[str]]
 
 def _locate(roots: list[Root], *, as_json: bool) -> None:
     if as_json:
-        echo(json.dumps([_as_json(root) for root in roots], indent=2))
+        echo(json.dumps([_root_as_json(root) for root in roots], indent=2))
         return
     for root in roots:
         echo(root.path)
 
 
-def _as_json(root: Root) -> dict[str, object]:
+def _root_as_json(root: Root) -> dict[str, object]:
     return {
         "schema": 1,
         "name": root.name,

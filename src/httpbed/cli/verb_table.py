@@ -32,23 +32,22 @@ CORE_VERBS = (
     Verb("verify", "Compare every file of a campaign with its digest.", "judge", "verify"),
     Verb("doctor", "Test what this machine can do, point by point.", "set up", "doctor"),
     Verb(
-        "toolbox", "List, build or remove the installed programs under test.", "set up", "toolbox"
-    ),
-    Verb(
-        "recipes",
-        "List the programs and networks that an experiment can name; check programs.",
+        "toolbox",
+        "List the programs that an experiment can name; build and check them.",
         "set up",
-        "recipes",
+        "toolbox",
     ),
 )
 GONE: Mapping[str, str] = {
     "advise": "use httpbed export --dataset, and the query in docs/guides/dataset.md",
+    "calibrate": "use httpbed doctor calibrate",
     "capacity": "use httpbed doctor audit",
     "audit": "use httpbed doctor audit",
     "import": "use httpbed pages import FILE.har",
     "merge": "use httpbed export --archive -o ARCHIVE",
     "mirror": "use httpbed pages mirror",
-    "profiles": "use httpbed recipes profiles",
+    "profiles": "use httpbed toolbox profiles",
+    "recipes": "use httpbed toolbox",
     "schema": "use httpbed validate --schema",
 }
 """Verbs of earlier versions, and what to use instead."""

@@ -36,7 +36,7 @@ class Role(Value):
     """A role and its implementation."""
 
     implementation: str
-    """The name of a recipe; ``httpbed recipes`` lists them."""
+    """The name of a recipe; ``httpbed toolbox`` lists them."""
     host: HostName | None = None
     """The host that it runs on. Default: the host with the role's name."""
     congestion_control: str | None = None

@@ -60,7 +60,7 @@ def certificate(manifest: Manifest) -> str:
         return "no link certificate covers virtual time"
     cited = manifest.get("link_certificate")
     if not cited:
-        return "no link certificate: httpbed calibrate"
+        return "no link certificate: httpbed doctor calibrate"
     outside = ", which does not cover all of it" if cited.get("outside") else ""
     return f"link certificate of {cited.get('date', '?')}{outside}"
 

@@ -335,7 +335,8 @@ def _forecast(noisy: Sequence[Ratio]) -> Iterator[str]:
 def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:
     if reasons := uncovered(manifest):
         places = "; ".join(few(reasons, "reasons"))
-        yield f"not covered by the link certificate: {places}; httpbed calibrate makes a new one"
+        remedy = "httpbed doctor calibrate makes a new one"
+        yield f"not covered by the link certificate: {places}; {remedy}"
 
 
 def _unread_data(results: Results) -> Iterator[str]:

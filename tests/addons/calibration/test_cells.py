@@ -24,10 +24,12 @@ def test_a_scale_lasts_about_as_long_as_documented(scale: Scale) -> None:
     assert lasts_s == pytest.approx(ABOUT_S[scale], rel=0.1)
     option = "" if scale == "standard" else f" --scale {scale}"
     lines = [
-        line for line in GUIDE.read_text().splitlines() if line.startswith("httpbed calibrate")
+        line
+        for line in GUIDE.read_text().splitlines()
+        if line.startswith("httpbed doctor calibrate")
     ]
     (told,) = (
-        line for line in lines if line.split("#")[0].rstrip() == f"httpbed calibrate{option}"
+        line for line in lines if line.split("#")[0].rstrip() == f"httpbed doctor calibrate{option}"
     )
     assert about(scale) in told
 

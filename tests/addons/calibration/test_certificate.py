@@ -283,10 +283,10 @@ def test_what_the_kernel_carries_is_never_covered() -> None:
 
 
 def test_strict_without_a_certificate_names_the_command_to_run() -> None:
-    """The message names httpbed calibrate."""
+    """The message names httpbed doctor calibrate."""
     found = link_certificate.standing(loaded(DEMO), "af_packet")
     assert found.as_json() is None
-    with pytest.raises(ConfigError, match="httpbed calibrate"):
+    with pytest.raises(ConfigError, match="httpbed doctor calibrate"):
         link_certificate.require(found)
 
 

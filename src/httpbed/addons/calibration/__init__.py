@@ -15,9 +15,9 @@ ADDON = Addon(
     },
     verbs=(
         Verb(
-            "calibrate",
+            "doctor calibrate",
             "Compare the emulated link with arithmetic, and certify it.",
-            "look inside",
+            "set up",
             "httpbed.addons.calibration.calibrate_verb",
         ),
     ),

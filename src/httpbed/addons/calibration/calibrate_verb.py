@@ -1,4 +1,4 @@
-"""``httpbed calibrate``: compare the link with arithmetic, and certify what passes."""
+"""``httpbed doctor calibrate``: compare the link with arithmetic, and certify what passes."""
 
 from __future__ import annotations
 

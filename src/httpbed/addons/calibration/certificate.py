@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # it imports numpy, which only judging needs
     from httpbed.addons.calibration.session import Verdict
 
 SCHEMA = 2
-COMMAND = "httpbed calibrate"
+COMMAND = "httpbed doctor calibrate"
 NAME = "link-certificate.json"
 _MACHINE_ID = Path("/etc/machine-id")
 

@@ -79,7 +79,10 @@ class CertificateAddition(CampaignAddition):
 
     def options(self) -> tuple[Option, ...]:
         """Return the option ``--strict``."""
-        text = "Reject links that this machine's certificate does not cover; see httpbed calibrate."
+        text = (
+            "Reject links that this machine's certificate does not cover;"
+            " see httpbed doctor calibrate."
+        )
         return (click.option("--strict", is_flag=True, help=text),)
 
     def refuse(self, loaded: LoadedExperiment, settings: RunSettings) -> None:

@@ -203,9 +203,8 @@ def notes(source: ReportInput) -> Iterator[str]:
     yield from _mixed(results)
     yield from _different(results, findings)
     if names := machine_log.uncalibrated(results.manifest.get(MACHINE_LINES, ())):
-        yield (
-            f"no link certificate on {listed(few(names, 'machines'))}: run httpbed calibrate there"
-        )
+        machines = listed(few(names, "machines"))
+        yield f"no link certificate on {machines}: run httpbed doctor calibrate there"
 
 
 def _mixed(results: Results) -> Iterator[str]:

@@ -400,7 +400,7 @@ def _knob(word: str, mistakes: list[Mistake]) -> RoleKnob | None:
     role, dot, name = place.partition(".")
     if not (equals and dot and name and role in {"client", "proxy", "server"}):
         reason = f"{word!r} is not ROLE.KNOB=VALUE,... with ROLE client, proxy or server"
-        mistakes.append(Mistake(KNOB, reason, "httpbed recipes --json lists the knobs"))
+        mistakes.append(Mistake(KNOB, reason, "httpbed toolbox --json lists the knobs"))
         return None
     parts = _parts(values)
     mistakes += _list_mistakes(f"{KNOB} {place}", parts)

@@ -1,4 +1,4 @@
-"""Do programs do what their recipes declare? ``httpbed recipes check`` runs them with each other.
+"""Do programs do what their recipes declare? ``httpbed toolbox check`` runs them with each other.
 
 Not here: recipes and their checks on paper (``programs``).
 Start at ``pairings``, then ``interop_session``, which runs them; ``interop_table`` writes results.
@@ -11,7 +11,7 @@ from httpbed.base.addon import Addon, Verb
 ADDON = Addon(
     verbs=(
         Verb(
-            "recipes check",
+            "toolbox check",
             "Run programs in every role and HTTP version that their recipes declare.",
             "set up",
             "httpbed.addons.interop.check_verb",

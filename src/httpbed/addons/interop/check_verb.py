@@ -1,4 +1,4 @@
-"""``httpbed recipes check``: run programs as their recipes say that they can."""
+"""``httpbed toolbox check``: run programs as their recipes say that they can."""
 
 from __future__ import annotations
 
