@@ -40,8 +40,8 @@ def make_setup(
     workloads = loaded.workloads()
     own = {
         name: root
-        for one in TRIAL_ADDITIONS.provided({one.kind for one in workloads})
-        for name, root in one.roots(workloads).items()
+        for addition in TRIAL_ADDITIONS.provided({addition.kind for addition in workloads})
+        for name, root in addition.roots(workloads).items()
     }
     installed = program_roots.ensure(catalog, names, say=say, own=own)
     chosen = options or PlanOptions()

@@ -24,13 +24,15 @@ if TYPE_CHECKING:  # slow, and not for --help
 def _further_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that choose what addons write."""
     provided = EXPORTS.provided()
-    for one in provided:
-        if not one.formats:
-            function = click.option(one.given, is_flag=True, help=one.help)(function)
-        for name, words in one.switches.items():
+    for export_kind in provided:
+        if not export_kind.formats:
+            function = click.option(export_kind.given, is_flag=True, help=export_kind.help)(
+                function
+            )
+        for name, words in export_kind.switches.items():
             function = click.option(f"--{name}/--no-{name}", default=True, help=words)(function)
-    formats = [name for one in provided for name in one.formats]
-    words = "".join(f" {one.help}" for one in provided if one.formats)
+    formats = [name for export_kind in provided for name in export_kind.formats]
+    words = "".join(f" {export_kind.help}" for export_kind in provided if export_kind.formats)
     return click.option(
         "--format",
         "kind",

@@ -207,14 +207,16 @@ def _with_tables_of(results: Results, file: Path) -> Results:
 
     stated, whole = read_stated(file), results.stated_experiment
     given = {
-        one: tables for one in STATED_TABLES.provided() if (tables := getattr(stated, one.field))
+        table: tables
+        for table in STATED_TABLES.provided()
+        if (tables := getattr(stated, table.field))
     }
     if not given:
         remedy = "write [[figure]] or [[claim]] tables in it"
         raise ConfigError([Mistake(str(file), "declares no figure and no claim", remedy)])
-    for one, tables in given.items():
-        require_fit(one, tables, results, file)
-    changes: dict[str, Any] = {one.field: tables for one, tables in given.items()}
+    for table, tables in given.items():
+        require_fit(table, tables, results, file)
+    changes: dict[str, Any] = {table.field: tables for table, tables in given.items()}
     changes["citation"] = stated.citation or whole.citation
     return replace(
         results,

@@ -117,12 +117,13 @@ def scaled(groups: Sequence[Group], scale: Scale) -> list[Group]:
     ]
 
 
-def _common(one: SomeLevels, other: SomeLevels) -> SomeLevels:
+def _common(levels: SomeLevels, other: SomeLevels) -> SomeLevels:
     """Return the levels that both have; a factor that only one names has its levels there."""
     both = {
-        name: [level for level in one[name] if level in other[name]] for name in one.keys() & other
+        name: [level for level in levels[name] if level in other[name]]
+        for name in levels.keys() & other
     }
-    return {**one, **other, **both}
+    return {**levels, **other, **both}
 
 
 def most(factors: Factors, groups: Sequence[Group] = ()) -> int:

@@ -71,12 +71,12 @@ def expanded(link: Any) -> Any:
     profile = all_profiles()[name].link
     filled = {**{key: value for key, value in profile.items() if key not in DIRECTIONS}, **link}
     for direction in DIRECTIONS:
-        own = link.get(direction, {})
-        if isinstance(own, Mapping):
+        stated = link.get(direction, {})
+        if isinstance(stated, Mapping):
             values = profile.get(direction, {})
             inherited = {key: value for key, value in values.items() if key not in link}
-            if inherited or own:
-                filled[direction] = {**inherited, **own}
+            if inherited or stated:
+                filled[direction] = {**inherited, **stated}
     return filled
 
 

@@ -153,14 +153,14 @@ class FactorSentences:
     def _by_level(self, effect: FactorEffect) -> Iterator[str]:
         """Describe the levels with most settled differences, and count the others."""
         ordered = sorted(effect.levels, key=_weight, reverse=True)
-        shown = [one for one in ordered if _differing(one)]
+        shown = [level_effect for level_effect in ordered if _differing(level_effect)]
         if len(effect.levels) <= MAX_LEVELS:
             shown = list(effect.levels)
-        for one in shown[:MAX_LEVELS]:
-            yield self._level(effect.factor, one)
+        for level_effect in shown[:MAX_LEVELS]:
+            yield self._level(effect.factor, level_effect)
         if more := shown[MAX_LEVELS:]:
             yield f"{_names(effect, more)} differed in some cells"
-        if same := [one for one in ordered if one not in shown]:
+        if same := [level_effect for level_effect in ordered if level_effect not in shown]:
             yield f"no difference is settled for {_names(effect, same)}"
 
     def _level(self, factor: str, effect: LevelEffect) -> str:

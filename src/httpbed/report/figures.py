@@ -211,11 +211,11 @@ def write_names(axes: Axes, ends: Sequence[CurveEnd], dpi: float) -> None:
     points = 72 / dpi
     heights = [axes.transData.transform(point)[1] * points for point, _, _ in ordered]
     places = spread(heights, axes.bbox.y1 * points)
-    for (point, label, color), y_points, at in zip(ordered, heights, places, strict=True):
+    for (point, label, color), y_points, height in zip(ordered, heights, places, strict=True):
         axes.annotate(
             shortened(label, MAX_NAME),
             (right, point[1]),
-            xytext=(8, at - y_points),
+            xytext=(8, height - y_points),
             textcoords="offset points",
             color=color,
             va="center",

@@ -210,12 +210,14 @@ def _pages(findings: Findings, axes: Axes) -> Iterator[Page]:
 
 
 def _page(
-    axes: Axes, at: Levels, cells: Mapping[tuple[Levels, Levels], MatrixCell], ranks: Ranks
+    axes: Axes, page_levels: Levels, cells: Mapping[tuple[Levels, Levels], MatrixCell], ranks: Ranks
 ) -> Page:
     rows = _in_order({row for row, _ in cells}, axes.rows, ranks)
     columns = _in_order({column for _, column in cells}, axes.columns, ranks)
     return Page(
-        name=treatment(dict(zip(axes.pages, at, strict=True)), axes.pages) if at else "",
+        name=treatment(dict(zip(axes.pages, page_levels, strict=True)), axes.pages)
+        if page_levels
+        else "",
         columns=tuple(_name(axes.columns, one) for one in columns),
         rows=tuple(
             MatrixRow(headings, tuple(cells.get((row, column)) for column in columns))

@@ -97,11 +97,11 @@ def sentence(facts: LinkFacts, most_changes: int = MAX_CHANGES) -> str:
     return text + _then(facts.changes, most_changes)
 
 
-def _then(found: tuple[LinkChange, ...], most: int) -> str:
-    if not found:
+def _then(changes: tuple[LinkChange, ...], most: int) -> str:
+    if not changes:
         return ""
-    texts = [change.text for change in found[:most]]
-    rest = [f"and {len(found) - most} more changes"] if len(found) > most else []
+    texts = [change.text for change in changes[:most]]
+    rest = [f"and {len(changes) - most} more changes"] if len(changes) > most else []
     return f"; then {'; '.join([*texts, *rest])}"
 
 

@@ -87,17 +87,17 @@ def table_format(findings: Findings) -> NumberFormat:
 
 def shared(findings: Findings) -> dict[str, list[str]]:
     """Write each treatment's share and Jain's index, where clients competed."""
-    found = {
+    shares = {
         "share": [row.share for _, row in findings.rows()],
         "jain_index": [row.jain_index for _, row in findings.rows()],
     }
     scales = {
         name: number_format(name, (one.median.value for one in estimates if one))
-        for name, estimates in found.items()
+        for name, estimates in shares.items()
         if any(estimates)
     }
     return {
-        name: [chosen.bounded(one.median) if one else DASH for one in found[name]]
+        name: [chosen.bounded(one.median) if one else DASH for one in shares[name]]
         for name, chosen in scales.items()
     }
 

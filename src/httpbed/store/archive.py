@@ -111,12 +111,12 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
     machines = {MACHINE_LINES: lines} if lines else {}
     public = _public({**manifest, **grown, SOURCES: provenance, **machines})
     files = {Path(name).name: first.directory / name for name in first.link_names()}
-    with campaigns.made(output, first.experiment_text, merged.design, public, files) as made:
+    with campaigns.made(output, first.experiment_text, merged.design, public, files) as archive:
         for source in sources:
-            made.note_runs(_public(source.campaign.runs()))
+            archive.note_runs(_public(source.campaign.runs()))
         joined = {name: pa.concat_tables(parts) for name, parts in merged.tables.items()}
-        tables.archive(made.directory, joined)
-        made.list_files([INDEX, *([RUNS] if made.runs() else [])])
+        tables.archive(archive.directory, joined)
+        archive.list_files([INDEX, *([RUNS] if archive.runs() else [])])
     return merged
 
 

@@ -44,12 +44,12 @@ MALFORMED = (ValueError, KeyError, TypeError, RecursionError)
 def write(record: Record, folder: Path) -> None:
     """Write an attempt's files into its folder, ``trial.json`` last, and flush them to the disk."""
     lines = [_observation_line(observation) for observation in record.observations]
-    own = {OBSERVATIONS: "".join(lines)}
+    texts = {OBSERVATIONS: "".join(lines)}
     if record.handovers is not None:
-        own[HANDOVERS] = events_text(record.handovers)
-    for name, text in own.items():
+        texts[HANDOVERS] = events_text(record.handovers)
+    for name, text in texts.items():
         disk.write(folder / name, text.encode())
-    files = {name: digests.of_bytes(text.encode()) for name, text in own.items()}
+    files = {name: digests.of_bytes(text.encode()) for name, text in texts.items()}
     files |= digests.of_folder(folder, ARTIFACTS)
     document = {
         **record.attempt.model_dump(mode="json", by_alias=True),

@@ -69,12 +69,12 @@ def refuse_design(campaign: Campaign, design: Sequence[Trial], factors: Collecti
         ConfigError: With the first mistakes.
     """
     file = campaign.directory / DESIGN
-    found = [
+    mistakes = [
         Mistake(f"{file}: line {number}{place}", reason, REMEDY)
         for number, place, reason in islice(_of_trials(design, factors), MAX_LISTED)
     ]
-    if found:
-        raise ConfigError(found)
+    if mistakes:
+        raise ConfigError(mistakes)
 
 
 def refuse_strangers(campaign: Campaign, design: Sequence[Trial], trials: pa.Table) -> None:

@@ -159,11 +159,11 @@ def _sorted(results: Results) -> tuple[Damage, ...]:
 def _stamp(directory: Path) -> tuple[int, int]:
     """Return what changes whenever the manifest is replaced."""
     try:
-        found = (directory / layout.MANIFEST).stat()
+        status = (directory / layout.MANIFEST).stat()
     except OSError as error:
         reason = f"is not a campaign any more: {layout.MANIFEST}: {error.strerror}"
         raise ConfigError([Mistake(str(directory), reason)]) from None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def _joined(table: pa.Table, rows: pa.Table) -> pa.Table:

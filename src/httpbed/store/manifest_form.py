@@ -177,11 +177,11 @@ RECORDS = Seam("records of manifests", ManifestRecords)
 
 def refreshed_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest with what is known today of what it lists."""
-    made = dict(manifest)
+    refreshed = dict(manifest)
     for one in RECORDS.provided():
-        if made.get(one.key):
-            made = one.refreshed(made)
-    return made
+        if refreshed.get(one.key):
+            refreshed = one.refreshed(refreshed)
+    return refreshed
 
 
 # Which campaign a block of an archive comes from.

@@ -237,11 +237,11 @@ def headers(content: bytes, start: int, length: int) -> Iterator[PageHeader]:
         header = reader.structure()
         kind = _number(header, 1)
         about, encoding = _OF_KIND.get(kind, (0, 0))
-        own = header.get(about)
-        if not isinstance(own, dict):
+        fields = header.get(about)
+        if not isinstance(fields, dict):
             raise PageError("a page is of a kind that httpbed does not write")
         sizes = _number(header, 2), _number(header, 3)
-        yield PageHeader(kind, _number(own, 1), _number(own, encoding), sizes[0])
+        yield PageHeader(kind, _number(fields, 1), _number(fields, encoding), sizes[0])
         start += reader.place + sizes[1]
     if start != end:
         raise PageError("a page ends outside of its column")
@@ -257,11 +257,11 @@ class _Reader:
         """Read a structure: its fields by their numbers."""
         if depth > _DEEPEST:
             raise PageError("a header is nested too deeply")
-        found, number = dict[int, Any](), 0
+        fields, number = dict[int, Any](), 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._integer()
-            found[number] = self._value(head & 15, depth)
-        return found
+            fields[number] = self._value(head & 15, depth)
+        return fields
 
     def _value(self, kind: int, depth: int) -> Any:
         if kind in {_TRUE, _FALSE}:

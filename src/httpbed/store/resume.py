@@ -212,11 +212,11 @@ def _kept(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 def _sites(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return the digests of the served sites by name; several sites may share a name."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for site in manifest.get("sites", ()):
         name = f"site {site['name']}"
-        found[name] = " ".join(filter(None, (found.get(name), site["sha256"])))
-    return found
+        digests[name] = " ".join(filter(None, (digests.get(name), site["sha256"])))
+    return digests
 
 
 def _machine(manifest: Mapping[str, Any]) -> dict[str, str]:

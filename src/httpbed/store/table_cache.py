@@ -62,12 +62,12 @@ def read(real: Path, names: Iterable[str]) -> StoredTables:
     try:
         digest_of, made_from = index["tables"], index["made_from"]
         damaged = tuple(Damage(str(place), tuple(map(str, why))) for place, why in index["damaged"])
-        found = {name: _table(layout.table(real, name), digest_of[name]) for name in names}
+        tables = {name: _table(layout.table(real, name), digest_of[name]) for name in names}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, UnreadableTablesError):
             raise
         raise UnreadableTablesError(f"{INDEX} has another form than httpbed writes") from None
-    return StoredTables(found, damaged, made_from if isinstance(made_from, dict) else {})
+    return StoredTables(tables, damaged, made_from if isinstance(made_from, dict) else {})
 
 
 def read_own(real: Path, names: Iterable[str]) -> StoredTables | None:

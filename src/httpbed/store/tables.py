@@ -125,11 +125,13 @@ def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> Campai
         return CampaignTables(cached.tables, cached.damaged, _digest(made_from, comparison.kept))
     if cached is None and comparison.kept:  # a table is damaged
         comparison = _compare(campaign, {}, factors)
-    made = StoredTables(_joined(cached, comparison, factors), tuple(comparison.damaged), made_from)
+    stored = StoredTables(
+        _joined(cached, comparison, factors), tuple(comparison.damaged), made_from
+    )
     every = comparison.every()
-    if every or made.damaged:
-        _keep(campaign.directory, made, every)
-    return CampaignTables(made.tables, made.damaged, _digest(made_from, every))
+    if every or stored.damaged:
+        _keep(campaign.directory, stored, every)
+    return CampaignTables(stored.tables, stored.damaged, _digest(made_from, every))
 
 
 def archive(directory: Path, made: Mapping[str, pa.Table]) -> None:
@@ -253,12 +255,12 @@ def _compare(
             comparison.kept.append(now)
             continue
         design = design or campaign.trials_by_id()
-        one = attempts.parse(files, design)
-        if isinstance(one, Record):
+        parsed = attempts.parse(files, design)
+        if isinstance(parsed, Record):
             comparison.added.append(now)
-            records.append(one)
+            records.append(parsed)
         else:
-            comparison.damaged.append(one)
+            comparison.damaged.append(parsed)
         if len(records) == BATCH:
             comparison.parts.append(tabulate(records, factors))
             records.clear()

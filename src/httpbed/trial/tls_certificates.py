@@ -61,14 +61,14 @@ def ensure_for_guests(origins: Collection[str] = ()) -> Path:
     return _write(folder, _span(GUEST_STARTS), origins, _GUEST_LABEL)
 
 
-def untrusted(own: Path, folder: Path, now: datetime) -> Path:
+def untrusted(trusted: Path, folder: Path, now: datetime) -> Path:
     """Copy ``own`` to ``folder`` with another authority and key pin for clients.
 
     The authority has the same name and signed nothing; the pinned key belongs to no server.
     """
     from httpbed.trial import tls_signing  # noqa: PLC0415 - see above
 
-    shutil.copytree(own, folder)
+    shutil.copytree(trusted, folder)
     tls_signing.write_untrusted(folder, _span(now))
     return folder
 

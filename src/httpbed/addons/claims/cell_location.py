@@ -168,13 +168,13 @@ def locate(quantity: Quantity, statistic: BlockStatistic, source: CampaignSample
         raise NoIntervalError("trials timed out, so their mean is unknown; use the median")
     if statistic == "mean" and np.any(np.abs(lows) >= FAR):
         raise NoIntervalError("a value is zero, so a mean of ratios does not exist")
-    found = _location(quantity, statistic, lows)
-    other = found if known else _location(quantity, statistic, highs)
+    location_of_lows = _location(quantity, statistic, lows)
+    other = location_of_lows if known else _location(quantity, statistic, highs)
     constant = _varies(quantity) and lows.size > 1 and bool(np.ptp(lows) == 0)
     nearest = np.where(np.abs(lows) < _far(scale), lows, highs)
     is_near = np.abs(nearest) < _far(scale)
     return CellLocation(
-        found,
+        location_of_lows,
         other,
         scale,
         is_constant=constant,

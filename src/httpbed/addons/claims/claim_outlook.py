@@ -74,7 +74,7 @@ def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[S
         noise = math.sqrt(rho) * common + math.sqrt(1 - rho) * own
         values = known.centres[:, None] + spread[:, None] * noise
         try:
-            found = iter(
+            drawn = iter(
                 [
                     locations.from_values(cell, one, statistic)
                     for cell, one in zip(cells, values, strict=True)
@@ -82,7 +82,7 @@ def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[S
             )
         except NoIntervalError:
             continue
-        yield [[next(found) for _ in one] for one in sets]
+        yield [[next(drawn) for _ in one] for one in sets]
 
 
 MIN_BLOCKS = claim_verdict.MIN_BLOCKS

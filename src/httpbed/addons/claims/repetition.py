@@ -70,11 +70,11 @@ def number_inside(cells: Sequence[CellLocation], region: Region, loads: int | No
     inner = [cell.inner(region) for cell in cells]
     ends = np.array([[one.low for one in inner], [one.high for one in inner]])
     rho = correlation(cells)
-    found = [
+    chances_by_prior = [
         _chances(ends, centres, np.hypot(spread, noise), degrees)
         for centres, spread, degrees in _posteriors(known)
     ]
-    return CellNumber(tuple(_number(chances, rho) for chances in found))
+    return CellNumber(tuple(_number(chances, rho) for chances in chances_by_prior))
 
 
 def difference(

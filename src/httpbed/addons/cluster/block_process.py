@@ -185,12 +185,14 @@ def packed(directory: Path, folder: Path) -> list[PackedAttempt]:
     for place in layout.attempts(directory):
         trial, number = place.split("/")[-2:]
         length = attempt_archive.content_bytes(directory / place)
-        one = PackedAttempt(trial=trial, number=int(number), bytes=length, travels=length <= left)
-        if one.travels:
+        attempt = PackedAttempt(
+            trial=trial, number=int(number), bytes=length, travels=length <= left
+        )
+        if attempt.travels:
             left -= length
-            with (folder / file_name(one)).open("xb") as target:
+            with (folder / file_name(attempt)).open("xb") as target:
                 attempt_archive.pack(directory / place, target)
-        attempts.append(one)
+        attempts.append(attempt)
     return attempts
 
 

@@ -44,13 +44,16 @@ class Scheduler:
         """Return the settings of Dask for a client or a worker."""
         if self.certificates is None:
             return {"distributed.comm.require-encryption": False}
-        own = {"cert": str(self.certificates / CERTIFICATE), "key": str(self.certificates / KEY)}
+        certificate = {
+            "cert": str(self.certificates / CERTIFICATE),
+            "key": str(self.certificates / KEY),
+        }
         return {
             "distributed.comm.require-encryption": True,
             "distributed.comm.tls.ca-file": str(self.certificates / AUTHORITY),
             "distributed.comm.tls.min-version": 1.3,
-            "distributed.comm.tls.client": own,
-            "distributed.comm.tls.worker": own,
+            "distributed.comm.tls.client": certificate,
+            "distributed.comm.tls.worker": certificate,
         }
 
 
@@ -118,11 +121,11 @@ def _content(path: Path) -> bytes:
         raise HostError(f"{path} cannot be read: {error.strerror}", _MAKE) from None
 
 
-def _require_own(path: Path, found: os.stat_result, forbidden: int) -> None:
-    if found.st_uid not in {os.getuid(), 0}:
+def _require_own(path: Path, status: os.stat_result, forbidden: int) -> None:
+    if status.st_uid not in {os.getuid(), 0}:
         remedy = "copy the folder with your own rights, or name another one with --certificates"
         raise HostError(f"{path} belongs to another user", remedy)
-    if found.st_mode & forbidden:
+    if status.st_mode & forbidden:
         what = "read" if forbidden & 0o044 else "change"
         remedy = f"protect it: chmod go-rwx {path}; if others had it, {_MAKE}"
         raise HostError(f"other users can {what} {path}", remedy)

@@ -103,13 +103,13 @@ def block_effects(samples: Iterable[Sample]) -> dict[int, float]:
 
 def _machines_of_blocks(results: Results) -> dict[int, set[str]]:
     """Return the names of the machines that ran each block's valid attempts."""
-    found = defaultdict[int, set[str]](set)
+    machines = defaultdict[int, set[str]](set)
     of_sources = _machines_of_sources(results.manifest)
     for row in results.last_attempts:
         name = row["machine"] or of_sources.get(row["block"])
         if name and row["outcome"] != "invalid":
-            found[row["block"]].add(name)
-    return dict(found)
+            machines[row["block"]].add(name)
+    return dict(machines)
 
 
 def _machines_of_sources(manifest: Mapping[str, Any]) -> dict[int, str]:
@@ -188,13 +188,13 @@ def _row(share: MachineShare) -> tuple[str, ...]:
 
 def _ranges(numbers: tuple[int, ...]) -> str:
     """Write sorted numbers with ranges: ``1-4, 7``."""
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if found and number == found[-1][-1] + 1:
-            found[-1].append(number)
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
         else:
-            found.append([number])
-    return ", ".join(f"{one[0]}" if len(one) == 1 else f"{one[0]}-{one[-1]}" for one in found)
+            ranges.append([number])
+    return ", ".join(f"{one[0]}" if len(one) == 1 else f"{one[0]}-{one[-1]}" for one in ranges)
 
 
 def notes(source: ReportInput) -> Iterator[str]:

@@ -45,12 +45,12 @@ class _Direction:
 
     lying: bool
 
-    def bar(self, axes: Axes, at: float, width: float, value: float, **style: object) -> Artist:
+    def bar(self, axes: Axes, place: float, width: float, value: float, **style: object) -> Artist:
         """Draw a bar from zero."""
         if self.lying:
-            container = axes.barh(at, value, width, **style)  # type: ignore[arg-type]
+            container = axes.barh(place, value, width, **style)  # type: ignore[arg-type]
         else:
-            container = axes.bar(at, value, width, **style)  # type: ignore[arg-type]
+            container = axes.bar(place, value, width, **style)  # type: ignore[arg-type]
         bar: Artist = container.patches[0]
         return bar
 

@@ -67,7 +67,7 @@ def _name_missing(
     axes: Axes,
     placed: PlacedFigure,
     panel: Levels,
-    own: Mapping[Levels, Distribution],
+    curves: Mapping[Levels, Distribution],
     not_run: Mapping[tuple[Levels, Levels], int],
 ) -> None:
     """Write in a panel which curves it lacks, and how much of a curve did not run."""
@@ -76,7 +76,7 @@ def _name_missing(
         count = not_run.get((panel, series), 0)
         planned = sum((one.panel, one.series) == (panel, series) for one in placed.cells)
         name = figure_panels.series_name(placed, series)
-        if count and series not in own:
+        if count and series not in curves:
             lines.append(f"{name}: {figure_panels.NOT_RUN}")
         elif count:
             lines += [f"{name}:"] * bool(name) + [f"{count} of {planned} {figure_panels.NOT_RUN}"]

@@ -93,15 +93,15 @@ def of_curves(
     stated = placed.stated
     if stated.over:
         what = "ratios" if stated.ratio_to else "trials"
-        one = "" if len(stated.over) == 1 else "combination of "
+        combination = "" if len(stated.over) == 1 else "combination of "
         of = f"the median of the {what}"
         of = "the ratio of both medians" if stated.statistic == "ratio of medians" else of
-        each = f"{of} of one {one}{listed(map(title, stated.over))}"
+        each = f"{of} of one {combination}{listed(map(title, stated.over))}"
     else:
         items = "one item of a trial: a file, a resource or a client"
         each = f"that of {items if shows_items(stated) else 'one trial'}"
     parts = [f"Each value is {each}."]
-    if any(one.beyond or one.below for one in curves.values()):
+    if any(combination.beyond or combination.below for combination in curves.values()):
         parts.append("Curves that end below 100 %, or begin above 0, have trials that timed out.")
     parts.append(_published(placed))
     if idle := sum(not_run.values()):

@@ -51,12 +51,12 @@ def problems(
     """Yield each mistake with the path of its figure's table; ``figures`` are by index."""
     first: dict[str, int] = {}
     for index, stated in figures.items():
-        at = ("figure", index)
+        place = ("figure", index)
         earlier = first.setdefault(stated.id, index)
         if earlier != index:
             reason = f"figure[{earlier}] also has the id {stated.id!r}"
-            yield at, TableProblem(("id",), reason, "give each figure its own id")
-        yield from ((at, problem) for problem in of_figure(stated, factors, treatments))
+            yield place, TableProblem(("id",), reason, "give each figure its own id")
+        yield from ((place, problem) for problem in of_figure(stated, factors, treatments))
 
 
 def of_figure(

@@ -116,12 +116,12 @@ def _look(placed: PlacedFigure, levels: Levels) -> Mapping[str, object]:
 def _line(
     axes: Axes,
     placed: PlacedFigure,
-    own: Sequence[FigureValue],
+    line_values: Sequence[FigureValue],
     scale: ValueScale,
     places: Mapping[str, float],
 ) -> None:
     """Draw one line; where it is only a bound it may leave the panel."""
-    ordered = sorted(own, key=lambda one: places[one.cell.x])
+    ordered = sorted(line_values, key=lambda one: places[one.cell.x])
     colour = figure_panels.tone(placed, ordered[0].cell.series)
     xs = [places[one.cell.x] for one in ordered]
     ys = [scale.shown(one.value.value) for one in ordered]

@@ -89,12 +89,12 @@ def _bars(
     places = {name: at for at, name in enumerate(names)}
     height = 0.8 / len(placed.series)
     shift = height * (placed.series.index(series) - (len(placed.series) - 1) / 2)
-    own = [one for one in spans if one.name in places]
+    placed_spans = [one for one in spans if one.name in places]
     axes.barh(
-        [places[one.name] + shift for one in own],
-        [(one.end - one.start) / form.factor for one in own],
+        [places[one.name] + shift for one in placed_spans],
+        [(one.end - one.start) / form.factor for one in placed_spans],
         height * 0.92,
-        left=[one.start / form.factor for one in own],
+        left=[one.start / form.factor for one in placed_spans],
         color=figure_panels.colour(placed, series),
         alpha=figure_panels.strength(placed, series),
     )

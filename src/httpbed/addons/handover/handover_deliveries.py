@@ -97,12 +97,12 @@ def absences(
     events: Iterable[HandoverEvent], origin: float
 ) -> dict[str, list[tuple[float, float]]]:
     """Return when an attempt's links had no address, according to its events."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    absences: dict[str, list[tuple[float, float]]] = {}
     for event in events:
         if event.gone_s is not None:
             back = float("inf") if event.back_s is None else origin + event.back_s / BIN_S
-            found.setdefault(event.left, []).append((origin + event.gone_s / BIN_S, back))
-    return {link: sorted(spans) for link, spans in found.items()}
+            absences.setdefault(event.left, []).append((origin + event.gone_s / BIN_S, back))
+    return {link: sorted(spans) for link, spans in absences.items()}
 
 
 BIN_NS = 10**6

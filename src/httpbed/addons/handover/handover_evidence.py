@@ -190,11 +190,11 @@ class _Reader:
                 gone_ns, _ = self._by_kernel(steps["detach"], _deleted())
                 yield number, steps["destroy"].ended_ns - gone_ns
 
-    def _from_and_to(self, one: CompletedStep) -> tuple[str, str]:
+    def _from_and_to(self, step: CompletedStep) -> tuple[str, str]:
         """Return the links left and entered; after a NAT rebinding they are the same."""
         if self.handover.kind == "NAT rebinding":
-            return one.link, one.link
-        return self.handover.from_and_to(one.number)
+            return step.link, step.link
+        return self.handover.from_and_to(step.number)
 
     def _address(self, link: str) -> str:
         return next(path.client_address for path in self.hop.paths if path.names[0] == link)

@@ -69,11 +69,11 @@ def plots(findings: Findings, results: Results) -> list[Plot]:
         return []
     found = by_treatment(results, attempts.valid(results))
     drawn = findings.conditions[:MAX_FIGURES]
-    made = [
+    drawn_plots = [
         _plot(findings, results, condition, number, found)
         for number, condition in enumerate(drawn, start=1)
     ]
-    return [plot for plot in made if plot is not None]
+    return [plot for plot in drawn_plots if plot is not None]
 
 
 def undrawn(findings: Findings) -> str:

@@ -236,11 +236,11 @@ def _of_median(metric: str, write: Callable[[float], str]) -> Callable[[Handover
     return cell
 
 
-def _between(found: Estimate, write: Callable[[float], str]) -> str:
+def _between(estimate: Estimate, write: Callable[[float], str]) -> str:
     """Write an interval whose ends differ by a factor, because its middle may occur in no trial."""
-    if found.interval is None:
+    if estimate.interval is None:
         return ""
-    low, high = found.interval.low, found.interval.high
+    low, high = estimate.interval.low, estimate.interval.high
     if not 0 < low.value * WIDE < high.value:
         return ""
     return f" ({mark(low)}{write(low.value)} .. {mark(high)}{write(high.value)})"

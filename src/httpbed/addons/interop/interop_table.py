@@ -86,11 +86,12 @@ def _program(program: CheckedProgram) -> list[str]:
 def _groups(results: Iterable[PairingResult]) -> dict[str, list[PairingResult]]:
     """Group pairings by their proxies: those without a proxy first."""
     groups: dict[str, list[PairingResult]] = {}
-    for one in sorted(results, key=_proxies):
+    for result in sorted(results, key=_proxies):
         hops = ", ".join(
-            f"{hop.proxy}, HTTP/{hop.upstream_http_version} upstream" for hop in one.pairing.proxies
+            f"{hop.proxy}, HTTP/{hop.upstream_http_version} upstream"
+            for hop in result.pairing.proxies
         )
-        groups.setdefault(f"through {hops}" if hops else "direct", []).append(one)
+        groups.setdefault(f"through {hops}" if hops else "direct", []).append(result)
     return groups
 
 

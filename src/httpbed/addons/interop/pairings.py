@@ -86,7 +86,7 @@ def few(recipes: Iterable[Recipe]) -> list[Pairing]:
     The counterpart is the most versatile program that fits.
     """
     programs = _Programs(list(recipes))
-    found = [
+    pairings = [
         *(
             pairing
             for client, version in programs.clients()
@@ -99,7 +99,7 @@ def few(recipes: Iterable[Recipe]) -> list[Pairing]:
         ),
         *(pairing for proxy in programs.proxies() for pairing in programs.through_best(proxy)),
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(pairings))
 
 
 def every(recipes: Iterable[Recipe]) -> list[Pairing]:

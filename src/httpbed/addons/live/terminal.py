@@ -71,11 +71,11 @@ def _reasons(document: Document, most: int) -> Iterator[tuple[str, str]]:
         ("failures", document["failures"]),
         ("invalid", document["invalid_attempts"]),
     ):
-        for one in reasons[:most]:
-            whose = f"{one['programs']}: " if one["programs"] else ""
-            kind = f"{one['outcome']}: " if one["outcome"] not in {"failed", "invalid"} else ""
-            yield key, f"{one['count']}x {kind}{whose}{one['reason']}"
-        if rest := sum(one["count"] for one in reasons[most:]):
+        for row in reasons[:most]:
+            whose = f"{row['programs']}: " if row["programs"] else ""
+            kind = f"{row['outcome']}: " if row["outcome"] not in {"failed", "invalid"} else ""
+            yield key, f"{row['count']}x {kind}{whose}{row['reason']}"
+        if rest := sum(row["count"] for row in reasons[most:]):
             yield key, f"{rest}x for {len(reasons) - most} further reasons"
 
 

@@ -148,13 +148,13 @@ def audit(archived: ArchivedLoad, claims: Claims) -> list[AuditResult]:
         if request.is_on_network
     ]
     answered = [pair for pair in pairs if not pair[1].failed]
-    found = [_protocol(answered, claims.http_version)]
+    audits = [_protocol(answered, claims.http_version)]
     if claims.rtt_s is not None:
-        found += [_answers(answered, claims.rtt_s), *_handshakes(answered, claims.rtt_s)]
-    found.append(_rate(answered, claims.rate_bit_s))
-    found.append(_cache(archived, claims.visit))
-    found += [_failures(pairs), _redirects(pairs), _sums(archived.entries)]
-    return found
+        audits += [_answers(answered, claims.rtt_s), *_handshakes(answered, claims.rtt_s)]
+    audits.append(_rate(answered, claims.rate_bit_s))
+    audits.append(_cache(archived, claims.visit))
+    audits += [_failures(pairs), _redirects(pairs), _sums(archived.entries)]
+    return audits
 
 
 Pairs = Sequence[tuple[PageRequest, HarEntry]]
@@ -226,22 +226,22 @@ def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[AuditResult]:
 
 
 def _tcp_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
-    found = _round_trips("connections over TCP", "set up", lengths, rtt_s)
+    audited = _round_trips("connections over TCP", "set up", lengths, rtt_s)
     if not lengths or not rtt_s:
-        return found
+        return audited
     trips = min(length for length, _ in lengths) / rtt_s
-    text = f"{found.text}: {trips:.1f} round trips; TCP takes one and TLS 1.3 another"
-    is_many = found.verdict == "undecided" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
-    return replace(found, text=text, verdict="supported" if is_many else found.verdict)
+    text = f"{audited.text}: {trips:.1f} round trips; TCP takes one and TLS 1.3 another"
+    is_many = audited.verdict == "undecided" and trips <= 3 * _NEAR_SHARE + _NEAR_S / rtt_s
+    return replace(audited, text=text, verdict="supported" if is_many else audited.verdict)
 
 
 def _quic_handshakes(lengths: Lengths, rtt_s: float) -> AuditResult:
     """Compare set-up over QUIC; a shorter one is possible, as 0-RTT sends requests early."""
-    found = _round_trips("connections over QUIC", "set up", lengths, rtt_s)
-    if found.verdict != "contradicted":
-        return found
-    text = f"{found.text}; with 0-RTT that can be"
-    return AuditResult(found.about, "undecided", text)
+    audited = _round_trips("connections over QUIC", "set up", lengths, rtt_s)
+    if audited.verdict != "contradicted":
+        return audited
+    text = f"{audited.text}; with 0-RTT that can be"
+    return AuditResult(audited.about, "undecided", text)
 
 
 def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> AuditResult:

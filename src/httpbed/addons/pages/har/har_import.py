@@ -49,11 +49,11 @@ def read(files: Sequence[Path], claims: Claims) -> list[ImportedLoad]:
     Raises:
         ConfigError: Every mistake in every file.
     """
-    found: list[ImportedLoad] = []
+    loads: list[ImportedLoad] = []
     mistakes: list[Mistake] = []
     for file in files:
         try:
-            found += _imported(file, claims)
+            loads += _imported(file, claims)
         except ConfigError as error:
             mistakes += error.mistakes
         except OSError as error:
@@ -61,7 +61,7 @@ def read(files: Sequence[Path], claims: Claims) -> list[ImportedLoad]:
             mistakes.append(Mistake(str(file), reason, "name a HAR file"))
     if mistakes:
         raise ConfigError(mistakes)
-    return found
+    return loads
 
 
 def _imported(file: Path, claims: Claims) -> Iterator[ImportedLoad]:
