@@ -16,6 +16,9 @@ import stored_campaigns
 from command_line import Command
 
 BLOCKS = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 8")
+HYPERFINE = {"command", "mean", "stddev", "median", "min", "max", "times", "parameters"}
+"""The fields of ``BenchmarkResult`` in hyperfine's source, without those that nothing measured:
+``user``, ``system``, ``memory_usage_byte`` and ``exit_codes``."""
 BMF_SCHEMA = {
     "type": "object",
     "patternProperties": {
@@ -155,6 +158,7 @@ def test_blocks_are_runs_of_hyperfine(
         assert httpbed("export", pair[0], "--format", "hyperfine", "-o", file)[0] == 0
     results = json.loads(file.read_text())["results"]
     for one in results:
+        assert one.keys() == HYPERFINE
         assert len(one["times"]) == 8
         assert one["min"] == min(one["times"]) <= one["mean"] <= one["max"] == max(one["times"])
     file.write_text('{"of": "somebody else"}')
