@@ -48,8 +48,10 @@ def test_every_page_of_the_site_is_whole(tmp_path: Path) -> None:
     build(site)
     pages = {path: Page(path) for path in site.rglob("*.html")}
     assert site / "docs/guides/compare.html" in pages
-    for page in pages.values():
+    for path, page in pages.items():
         check_that_nothing_comes_from_outside(page)
+        if 'class="highlight"' in path.read_text():
+            assert any("copy_button.js" in one for one in page.loaded), path
         for link in page.links | page.loaded:
             check_that_it_leads_somewhere(link, page, pages)
     for style in site.rglob("*.css"):
