@@ -14,6 +14,7 @@ import stored_campaigns
 from command_line import Command
 from httpbed.cli.verb_table import verbs
 from httpbed.experiment.schema import experiment_schema
+from httpbed.programs import catalog
 
 
 @pytest.fixture
@@ -165,6 +166,18 @@ def test_help_of_every_verb_says_when_to_use_it_and_names_json(httpbed: Command,
     assert "Use it" in out
     if verb != "toolbox":  # a group: its verbs have it
         assert "--json" in out
+
+
+def test_a_program_is_shown_with_all_its_knobs(httpbed: Command) -> None:
+    """Each with what it may be set to, and its default."""
+    code, out, _ = httpbed("toolbox", "gtlsclient")
+    shown = [line.strip() for line in out.splitlines()]
+    knobs = catalog.load()["gtlsclient"].knobs
+    assert code == 0
+    assert knobs
+    for name in knobs:
+        (line,) = [one for one in shown if one.startswith(f"{name}: ")]
+        assert "default" in line
 
 
 def test_recipes_prints_aligned_columns_and_complete_json(httpbed: Command) -> None:
