@@ -160,13 +160,13 @@ def command(
 
                 ends = measured(commits[0]), measured(commits[1])
                 judge = bisection.limit(*ends, metric)
-                found = bisection.search(tree, ends, judge, measured, say)
-                subject = tree.subject(found.commit)
+                guilty = bisection.search(tree, ends, judge, measured, say)
+                subject = tree.subject(guilty.commit)
         except bisection.BisectionError as error:
             say(str(error))
             context.exit(1)
-    as_values = _json_values(found, subject, metric)
-    echo(json.dumps(as_values, indent=1) if as_json else _sentence(found, subject, metric))
+    as_values = _json_values(guilty, subject, metric)
+    echo(json.dumps(as_values, indent=1) if as_json else _sentence(guilty, subject, metric))
     if output:
         say(f"campaigns: {output}")
 
@@ -198,38 +198,38 @@ def _limit(good: str | None, bad: str | None, slower_than: str | None, metric: s
     return limit_s
 
 
-def _code(one: Measured, limit_s: float) -> int:
+def _code(measured: Measured, limit_s: float) -> int:
     """Say what a build took, and return the exit code for ``git bisect run``."""
     from httpbed.report.phrasing import brief_duration
 
-    if not one.values:
-        say(f"cannot be measured: {one.reason}")
+    if not measured.values:
+        say(f"cannot be measured: {measured.reason}")
         return CANNOT_BE_TESTED
-    name, value = max(one.values.items(), key=lambda item: item[1])
+    name, value = max(measured.values.items(), key=lambda item: item[1])
     say(f"{name}: {brief_duration(value)}, the limit is {brief_duration(limit_s)}")
     return int(value > limit_s)
 
 
-def _sentence(found: Guilty, subject: str, metric: str) -> str:
+def _sentence(guilty: Guilty, subject: str, metric: str) -> str:
     from httpbed.report.phrasing import number_format
 
-    before, after = (one.values[found.treatment] for one in (found.before, found.measured))
+    before, after = (one.values[guilty.treatment] for one in (guilty.before, guilty.measured))
     form = number_format(metric, [before, after])
     words = f"{form.number(before)} before, {form.number(after)} {form.unit} from this commit on"
-    builds = f"{found.steps} build{'s' * (found.steps != 1)} between good and bad"
-    return f"{subject}\n{visible(found.treatment)}: {words} ({builds})"
+    builds = f"{guilty.steps} build{'s' * (guilty.steps != 1)} between good and bad"
+    return f"{subject}\n{visible(guilty.treatment)}: {words} ({builds})"
 
 
-def _json_values(found: Guilty, subject: str, metric: str) -> Mapping[str, Any]:
-    before, after = (one.values[found.treatment] for one in (found.before, found.measured))
+def _json_values(guilty: Guilty, subject: str, metric: str) -> Mapping[str, Any]:
+    before, after = (one.values[guilty.treatment] for one in (guilty.before, guilty.measured))
     return {
         "schema": 1,
-        "commit": found.commit,
+        "commit": guilty.commit,
         "subject": subject,
-        "treatment": found.treatment,
+        "treatment": guilty.treatment,
         "metric": metric,
         "before": before,
         "after": after,
-        "builds": found.steps,
-        "skipped": list(found.skipped),
+        "builds": guilty.steps,
+        "skipped": list(guilty.skipped),
     }

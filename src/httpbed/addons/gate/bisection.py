@@ -93,15 +93,15 @@ def resolve(repository: Path, good: str, bad: str) -> tuple[str, str]:
     Raises:
         ConfigError: With each that is no commit, or if the good one is not an ancestor of the bad.
     """
-    found, mistakes = list[str](), list[Mistake]()
+    ends, mistakes = list[str](), list[Mistake]()
     for option, word in (("--good", good), ("--bad", bad)):
         try:
-            found.append(commit(repository, option, word))
+            ends.append(commit(repository, option, word))
         except ConfigError as error:
             mistakes += error.mistakes
     if mistakes:
         raise ConfigError(mistakes)
-    first, last = found
+    first, last = ends
     between = git(repository, "rev-list", "--count", "--ancestry-path", f"{first}..{last}")
     if between == "0":
         reason = visible(f"{good} is not before {bad}")
@@ -177,7 +177,7 @@ def search(
         GitError: git cannot.
     """
     good, bad = ends
-    known = {one.commit: one for one in ends}
+    known = {build.commit: build for build in ends}
     skipped = list[str]()
     told = tree.git("bisect", "start", "--no-checkout", bad.commit, good.commit)
     try:
@@ -188,11 +188,11 @@ def search(
                 name = judge.treatment
                 return Guilty(guilty, name, before, known[guilty], steps, tuple(skipped))
             next_one = tree.git("rev-parse", "BISECT_HEAD")
-            one = known[next_one] = measure(next_one)
-            step = judge.step(one.values)
-            say(f"{tree.subject(one.commit)}: {_told(one, judge, step)}")
+            build = known[next_one] = measure(next_one)
+            step = judge.step(build.values)
+            say(f"{tree.subject(build.commit)}: {_told(build, judge, step)}")
             if step == "skip":
-                skipped.append(one.commit)
+                skipped.append(build.commit)
             told = _answered(tree, step, skipped)
     finally:
         with suppress(GitError):
@@ -212,8 +212,8 @@ def _answered(tree: Checkout, step: Step, skipped: list[str]) -> str:
         ) from None
 
 
-def _told(one: Measured, judge: Limit, step: Step) -> str:
+def _told(build: Measured, judge: Limit, step: Step) -> str:
     if step == "skip":
-        return f"skipped: {one.reason or f'{judge.treatment} has no value'}"
+        return f"skipped: {build.reason or f'{judge.treatment} has no value'}"
     form = number_format(judge.metric, [judge.value])
-    return f"{step}, {form.number(one.values[judge.treatment])} {form.unit}"
+    return f"{step}, {form.number(build.values[judge.treatment])} {form.unit}"

@@ -70,10 +70,10 @@ class BuildMeasurement:
 def _read(campaign: Path, commit: str, metric: str) -> Measured:
     """Return what a campaign of one build measured."""
     values, reasons = dict[str, float](), list[str]()
-    for one in sample.samples(query.read(campaign), metric).values():
-        name = treatment(one.levels, tuple(one.levels))
-        if found := estimate(one):
+    for treatment_sample in sample.samples(query.read(campaign), metric).values():
+        name = treatment(treatment_sample.levels, tuple(treatment_sample.levels))
+        if found := estimate(treatment_sample):
             values[name] = found.median.value
         else:
-            reasons += [reason for (_, reason), _ in one.tally.reasons.most_common(1)]
+            reasons += [reason for (_, reason), _ in treatment_sample.tally.reasons.most_common(1)]
     return Measured(commit, values, reasons[0] if reasons else "")

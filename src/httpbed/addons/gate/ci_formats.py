@@ -47,11 +47,11 @@ class Case:
 
 def cases(gate: Gate, *, strict: bool) -> Iterator[Case]:
     """Yield the claims, the treatments, and last the gate."""
-    for one in gate.judged:
-        verdict = one.main.verdict
+    for claim in gate.judged:
+        verdict = claim.main.verdict
         fails = verdict in {"contradicted", "no difference"}
         is_open = not fails and verdict != "reproduced"
-        yield Case(f"claim {one.stated.id}", verdict, one.stated.says, fails, is_open)
+        yield Case(f"claim {claim.stated.id}", verdict, claim.stated.says, fails, is_open)
     for change in gate.changes:
         name = treatment(change.levels, tuple(change.levels))
         reason = ", ".join(filter(None, (change_table.change_text(change), change.reason)))
@@ -65,16 +65,16 @@ def cases(gate: Gate, *, strict: bool) -> Iterator[Case]:
 
 def in_junit(gate: Gate, *, strict: bool) -> str:
     """Return the verdict as JUnit XML."""
-    found = list(cases(gate, strict=strict))
+    gate_cases = list(cases(gate, strict=strict))
     name = gate.campaign.experiment.name
     counts = {
-        "tests": str(len(found)),
-        "failures": str(sum(one.fails for one in found)),
-        "skipped": str(sum(one.is_open for one in found)),
+        "tests": str(len(gate_cases)),
+        "failures": str(sum(one.fails for one in gate_cases)),
+        "skipped": str(sum(one.is_open for one in gate_cases)),
     }
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": visible(name), **counts})
-    for one in found:
+    for one in gate_cases:
         names = {"classname": visible(name), "name": visible(one.name)}
         case = ET.SubElement(suite, "testcase", names)
         if one.fails:

@@ -135,25 +135,25 @@ def trends(entries: Iterable[Entry]) -> list[Trend]:
     return [Trend(*key, list(own.values())) for key, own in series.items()]
 
 
-def values_for_json(found: Sequence[Trend]) -> Iterator[Mapping[str, Any]]:
+def values_for_json(trends: Sequence[Trend]) -> Iterator[Mapping[str, Any]]:
     """Yield the trends for :func:`json.dumps`."""
-    for one in found:
+    for trend in trends:
         yield {
-            "scenario": one.scenario,
-            "clock": one.clock,
-            "metric": one.metric,
-            "treatment": one.treatment,
-            "commits": len(one.entries),
-            "latest": one.medians[-1],
+            "scenario": trend.scenario,
+            "clock": trend.clock,
+            "metric": trend.metric,
+            "treatment": trend.treatment,
+            "commits": len(trend.entries),
+            "latest": trend.medians[-1],
             "changes": [
                 {
-                    "commit": one.entries[change.index].commit,
+                    "commit": trend.entries[change.index].commit,
                     "before": change.before,
                     "after": change.after,
                     "ratio": change.ratio,
                     "p_value": change.p_value,
-                    "worse": one.is_worse(change),
+                    "worse": trend.is_worse(change),
                 }
-                for change in one.changes
+                for change in trend.changes
             ],
         }
