@@ -20,7 +20,7 @@ from httpbed.cli.verb import verb
 def command(*, accept_expired: bool, as_json: bool) -> None:
     """Build the kernel of guests, which trials in virtual time run in, and print its path.
 
-    It is compiled from Debian's sources: about 4 minutes of one CPU and 1.5 GB of disk, once. An
+    It is compiled from Debian's sources: 4 to 6 minutes of one CPU and 1.5 GB of disk, once. An
     interrupted build goes on where it stopped.
     """
     if accept_expired and guest_kernel.find() is None:
