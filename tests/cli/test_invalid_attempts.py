@@ -9,7 +9,7 @@ import stored_campaigns
 from httpbed.base.clock import Clock
 from httpbed.campaign import preparation
 from httpbed.campaign.executor import AttemptProgress, RunParts
-from httpbed.cli.invalid_attempts import InvalidAttempts
+from httpbed.cli.progress import InvalidAttempts
 from httpbed.experiment.check import CARRIED_OUT, LATENESS, PRESSURE
 from httpbed.experiment.trial import Attempt, Check, Trial
 from httpbed.programs import catalog as catalogs

@@ -11,7 +11,7 @@ import pytest
 
 import stored_campaigns
 from campaigns import Ending, campaign, timed
-from httpbed.addons.live import page, terminal, watch
+from httpbed.addons.live import server, terminal, watch
 from httpbed.addons.live.document import document
 from httpbed.base.errors import visible_lines
 from httpbed.report import terminal as consoles
@@ -81,7 +81,7 @@ def test_a_low_terminal_counts_the_treatments_that_have_no_row() -> None:
 
 def test_the_page_gets_escapes_for_what_does_not_print() -> None:
     """Names are decoded by the browser as they are; direction and cursor stay where they were."""
-    text = json.loads(page.encoded(made()))
+    text = json.loads(server.encoded(made()))
     (failure,) = text["failures"]
     assert failure["reason"].isprintable()
     assert "<svg onload=a>" in failure["reason"]

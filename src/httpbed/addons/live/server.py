@@ -10,20 +10,30 @@ A connection carries one request, of bounded length and duration; a few are open
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import io
+import json
 import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import metadata, resources
 from typing import Any
 
-from httpbed.addons.live import page
+from markupsafe import Markup
 
+from httpbed.base.errors import visible_values
+from httpbed.report import templating
+
+TEMPLATE = "live.html.j2"
+STYLES = ("style.css", "live.css")
+SCRIPT = "live.js"
 NAMES = ("127.0.0.1", "localhost")
 HTTP_PORT = 80
 """Browsers leave it out of the Host field."""
@@ -42,6 +52,59 @@ HEADERS = {
 }
 
 
+@dataclass(frozen=True)
+class LivePage:
+    """The page of a campaign under way, with its Content Security Policy.
+
+    The page has the report's style and one script. The policy allows both by their digests
+    (decision 0024), and requests to the page's own server.
+    """
+
+    html: bytes
+    policy: str
+
+
+def live_page() -> LivePage:
+    """Return the page; it has no word of a campaign."""
+    style, script = "".join(map(_template_text, STYLES)), _template_text(SCRIPT)
+    text = templating.render(
+        TEMPLATE,
+        __package__,
+        style=Markup(style),  # noqa: S704 - httpbed's own file
+        script=Markup(script),  # noqa: S704 - httpbed's own file
+        httpbed=metadata.version("httpbed"),
+    )
+    return LivePage(text.encode(), _policy(style, script))
+
+
+def _template_text(name: str) -> str:
+    package = "httpbed.report" if name == "style.css" else __package__
+    return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    rules = {
+        "default-src": "'none'",
+        "style-src": _digest(style),
+        "script-src": _digest(script),
+        "img-src": "data:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def encoded(document: Mapping[str, Any]) -> bytes:
+    """Return a status as JSON for the page, with escapes for characters that do not print."""
+    return json.dumps(visible_values(document)).encode()
+
+
 class StatusServer(ThreadingHTTPServer):
     """Serves a page and the latest status."""
 
@@ -55,14 +118,14 @@ class StatusServer(ThreadingHTTPServer):
         self.hosts = {f"{name}:{port}" for name in NAMES}
         self.hosts |= set(NAMES) if port == HTTP_PORT else set()
         self.prefix = f"/{secret}/".encode()
-        self.page = page.make()
+        self.page = live_page()
         self._free = threading.Semaphore(MAX_CONNECTIONS)
         self.status = b""
         """The latest status as JSON; empty before the first."""
 
     def show(self, document: Mapping[str, Any]) -> None:
         """Serve this status from now on."""
-        self.status = page.encoded(document)
+        self.status = encoded(document)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread, if few others are at work."""
