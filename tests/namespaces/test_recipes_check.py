@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.interop import interop_session, interop_table, pairings
+from httpbed.addons.interop import check_verb, interop_session, pairings
 from httpbed.addons.interop.interop_session import InteropResult
 from httpbed.addons.interop.pairings import Pairing
 from httpbed.programs import catalog
@@ -57,7 +57,7 @@ def test_every_installed_program_does_what_its_recipe_declares(tmp_path: Path) -
     every = pairings.few(found)
     result = checked(known, covering(every), tmp_path)
     assert result.pairings
-    assert result.passed, "\n".join(interop_table.lines(result))
+    assert result.passed, "\n".join(check_verb.lines(result))
     assert {one.client for one in result.refusals} == {one.client for one in every}
 
 

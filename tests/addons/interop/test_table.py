@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.interop import interop_table
+from httpbed.addons.interop import check_verb
 from httpbed.addons.interop.interop_session import (
     UNTRUSTED,
     CheckedProgram,
@@ -43,7 +43,7 @@ BAD = InteropResult((KNOWN,), (DIRECT, PROXIED), (REFUSED,), (), {})
 def test_a_result_without_failures_is_short() -> None:
     """It lists programs, absent implementations, the matrix and the sums."""
     assert GOOD.passed
-    assert list(interop_table.lines(GOOD)) == [
+    assert list(check_verb.lines(GOOD)) == [
         "  curl  8.23.0  client  HTTP 1.1, 2, 3",
         "not installed: hq, hq is not on the PATH",
         "",
@@ -57,7 +57,7 @@ def test_a_result_without_failures_is_short() -> None:
 
 def test_a_failed_pairing_is_shown_with_its_reason() -> None:
     """The line names the pairing, the size and the failed check."""
-    text = "\n".join(interop_table.lines(BAD))
+    text = "\n".join(check_verb.lines(BAD))
     assert not BAD.passed
     assert "through haproxy, HTTP/1.1 upstream" in text
     assert "curl    3     FAILED" in text
@@ -87,7 +87,7 @@ def test_working_pairings_are_not_enough_to_pass(change: dict[str, Any], words: 
     """Each program has a version, each client refuses, and each promise is checked."""
     result = replace(GOOD, **change)
     assert not result.passed
-    assert words in "\n".join(interop_table.lines(result))
+    assert words in "\n".join(check_verb.lines(result))
 
 
 def test_a_users_own_binary_may_report_no_version() -> None:
@@ -97,7 +97,7 @@ def test_a_users_own_binary_may_report_no_version() -> None:
 
 def test_the_json_has_every_pairing_with_its_failures() -> None:
     """Scripts need no other output."""
-    document = json.loads(json.dumps(interop_table.as_json(BAD)))
+    document = json.loads(json.dumps(check_verb.values(BAD)))
     assert document["passed"] is False
     _, proxied = document["pairings"]
     assert proxied["proxies"] == [{"proxy": "haproxy", "upstream_http_version": "1.1"}]

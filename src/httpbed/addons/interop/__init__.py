@@ -1,7 +1,7 @@
 """Do programs do what their recipes declare? ``httpbed toolbox check`` runs them with each other.
 
 Not here: recipes and their checks on paper (``programs``).
-Start at ``pairings``, then ``interop_session``, which runs them; ``interop_table`` writes results.
+Start at ``pairings``, then ``interop_session``, which runs them; ``check_verb`` writes results.
 """
 
 from __future__ import annotations
