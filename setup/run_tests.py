@@ -2,10 +2,11 @@
 
     python setup/run_tests.py [slow]
 
-Most tests with namespaces wait for their links while lints, types, Rust and the pure tests compute.
-Tests marked `alone` measure times, so they run first and with nothing beside them. Root runs the
-tests as the user nobody, and those marked `as_root` as root, too. With `slow`, only the tests of
-that mark run, which `make test` leaves out.
+Tests marked `alone` measure times, so they run first and with nothing beside them. Most tests with
+namespaces wait for their links, in real time, while one other job at a time computes: more of them
+would delay the programs under test. The pure tests follow on all cores. Root runs the tests as the
+user nobody, and those marked `as_root` as root, too. With `slow`, only the tests of that mark run,
+which `make test` leaves out.
 
 Each job reports its wall time and the CPU time of all its processes. The last line counts the
 tests as pytest does. Standard library only.
@@ -53,9 +54,10 @@ class Running:
 def main(words: list[str]) -> int:
     """Run the jobs; return the exit code."""
     began = time.monotonic()
-    first, beside = slow_jobs() if words == ["slow"] else jobs()
     counts = Counter[str]()
-    failed = [*run(first, 1, counts), *run(beside, CORES + 1, counts)]
+    failed = list[str]()
+    for stage, slots in slow_stages() if words == ["slow"] else stages():
+        failed += run(stage, slots, counts)
     if failed:
         print(f"failed: {', '.join(failed)}")
     known = ", ".join(f"{number} {word}" for word, number in sorted(counts.items()))
@@ -63,30 +65,30 @@ def main(words: list[str]) -> int:
     return 1 if failed else 0
 
 
-def jobs() -> tuple[list[Job], list[Job]]:
-    """Return what runs first and alone, and what runs side by side, the longest first."""
+def stages() -> list[tuple[list[Job], int]]:
+    """Return what runs one after the other: jobs, and how many of them side by side."""
     linked = files_with_namespaces()
     alone = [pytest("alone", "alone and not slow", *linked)]
     if IS_ROOT:
         alone.append(as_root("alone as root", "alone", *linked))
     beside = [
         pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked),
-        pytest("pure", "not namespaces and not alone and not slow", *spread(2), "tests"),
-        *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests")),
+        *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests", "lint")),
+        Job("quiche", ("make", "compiled", "PROGRAMS=httpbed-quiche")),
     ]
     if IS_ROOT:
-        beside.insert(3, as_root("as root", "not alone", *spread(2), *linked))
-    quiche = ("make", "compiled", "PROGRAMS=httpbed-quiche")
-    beside += [Job("quiche", quiche), Job("lint", ("make", "lint"))]
-    return alone, beside
+        beside.insert(1, as_root("as root", "not alone", *spread(2), *linked))
+    pure = pytest("pure", "not namespaces and not alone and not slow", *spread(CORES), "tests")
+    return [(alone, 1), (beside, 2), ([pure], 1)]
 
 
-def slow_jobs() -> tuple[list[Job], list[Job]]:
+def slow_stages() -> list[tuple[list[Job], int]]:
     """Return the tests marked `slow`, those first that measure times."""
     linked = files_with_namespaces()
     alone = [pytest("slow, alone", "slow and alone", *linked)]
     beside = [Job("compiled", ("make", "compiled"))]
-    return alone, [*beside, pytest("slow", "slow and not alone", *spread(CORES + 2), "tests")]
+    beside.append(pytest("slow", "slow and not alone", *spread(CORES + 2), "tests"))
+    return [(alone, 1), (beside, CORES + 1)]
 
 
 SETTINGS = ("--quiet", "-p", "no:cacheprovider")
