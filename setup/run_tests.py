@@ -2,11 +2,11 @@
 
     python setup/run_tests.py [slow]
 
-Tests marked `alone` measure times, so they run first and with nothing beside them. Most tests with
-namespaces wait for their links, in real time, while one other job at a time computes: more of them
-would delay the programs under test. The pure tests follow on all cores. Root runs the tests as the
-user nobody, and those marked `as_root` as root, too. With `slow`, only the tests of that mark run,
-which `make test` leaves out.
+Tests marked `alone` measure times, so they run first and with nothing beside them. Tests with
+namespaces follow: they mostly wait for their links, in real time, and jobs that compute would delay
+the programs under test. These come last: the pure tests, types, lints and Rust. Root runs the tests
+as the user nobody, and those marked `as_root` as root, too. With `slow`, only the tests of that
+mark run, which `make test` leaves out.
 
 Each job reports its wall time and the CPU time of all its processes. The last line counts the
 tests as pytest does. Standard library only.
@@ -71,15 +71,15 @@ def stages() -> list[tuple[list[Job], int]]:
     alone = [pytest("alone", "alone and not slow", *linked)]
     if IS_ROOT:
         alone.append(as_root("alone as root", "alone", *linked))
-    beside = [
-        pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked),
+    waiting = [pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked)]
+    if IS_ROOT:
+        waiting.append(as_root("as root", "not alone", *spread(2), *linked))
+    computing = [
+        pytest("pure", "not namespaces and not alone and not slow", "tests"),
         *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests", "lint")),
         Job("quiche", ("make", "compiled", "PROGRAMS=httpbed-quiche")),
     ]
-    if IS_ROOT:
-        beside.insert(1, as_root("as root", "not alone", *spread(2), *linked))
-    pure = pytest("pure", "not namespaces and not alone and not slow", *spread(CORES), "tests")
-    return [(alone, 1), (beside, 2), ([pure], 1)]
+    return [(alone, 1), (waiting, CORES), (computing, CORES)]
 
 
 def slow_stages() -> list[tuple[list[Job], int]]:
