@@ -27,8 +27,15 @@ STACKS = (
     "Every program in one line. Resumption is that of TLS sessions between two runs; migration is"
     " what a client does when its address changes, as its knob `migration` says; conformance is how"
     " many properties of its congestion control are within tolerance, as [`httpbed"
-    " conformance`](../guides/conformance.md) tests them. No program has uploads yet."
+    " conformance`](../guides/conformance.md) tests them; the first surprise is what users least"
+    " expect of the program. No program has uploads yet."
 )
+SURPRISES = {
+    "curl-cffi": "as Firefox, its HTTP/3 reaches no server, and its HTTP/2 has a window of 128 kB",
+    "quic-go": "Reno begins with 28 packets in flight, and keeps 0.7 of its window after a loss",
+    "quinn": "resumes no session of an earlier run: tickets stay in memory",
+}
+"""Program -> its first surprise, where one is known."""
 ABSENT = """These were looked for, and have no recipe, for these reasons:
 
 | stack | reason |
@@ -64,7 +71,7 @@ def tested() -> dict[str, list[str]]:
 def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
     """Return the table of programs."""
     head = ["program", "roles", "HTTP", "tried from version", "congestion control over QUIC"]
-    head += ["resumption", "migration", "conformance over QUIC"]
+    head += ["resumption", "migration", "conformance over QUIC", "first surprise"]
     rows = []
     for recipe in sorted(recipes, key=lambda one: one.name):
         migration = recipe.knobs.get("migration")
@@ -80,6 +87,7 @@ def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
                 if migration
                 else "",
                 "; ".join(tests.get(recipe.name, ())),
+                SURPRISES.get(recipe.name, ""),
             ]
         )
     return table(head, rows)

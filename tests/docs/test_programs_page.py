@@ -20,3 +20,8 @@ def test_a_test_of_conformance_is_counted() -> None:
         line for line in programs_page.page().splitlines() if line.startswith("| `quic-go` |")
     ]
     assert "reno: 19 of 21" in line
+
+
+def test_a_surprise_belongs_to_a_program() -> None:
+    """A renamed program keeps its surprise."""
+    assert set(programs_page.SURPRISES) <= set(catalog.load().recipes)

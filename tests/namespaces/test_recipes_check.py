@@ -12,6 +12,7 @@ from httpbed.addons.interop.interop_session import InteropResult
 from httpbed.addons.interop.pairings import Pairing
 from httpbed.programs import catalog
 from httpbed.programs.catalog import Catalog
+from httpbed.trial import program_roots
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
@@ -59,6 +60,24 @@ def test_every_installed_program_does_what_its_recipe_declares(tmp_path: Path) -
     assert result.pairings
     assert result.passed, "\n".join(check_verb.lines(result))
     assert {one.client for one in result.refusals} == {one.client for one in every}
+
+
+ON_DEMAND = sorted(one.name for one in catalog.load().recipes.values() if one.install.on_demand)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ON_DEMAND)
+def test_a_program_that_is_installed_on_demand_does_what_its_recipe_declares(
+    name: str, tmp_path: Path
+) -> None:
+    """Each role and HTTP version with one counterpart, and a client's refusal."""
+    known = catalog.load()
+    program_roots.ensure(known, [name, "curl", "nginx", "aioquic"], say=print)
+    found, _ = interop_session.here(known, [name, "curl", "nginx", "aioquic"])
+    result = checked(known, [one for one in pairings.few(found) if name in one.members()], tmp_path)
+    declared = {promise for promise in pairings.promises(found) if promise.name == name}
+    assert {promise for one in result.pairings for promise in one.pairing.promises()} >= declared
+    assert result.passed, "\n".join(check_verb.lines(result))
 
 
 CARELESS = """

@@ -240,7 +240,8 @@ def build(
 
     Programs that cannot be installed are reported, and the others are still built; the exit code is
     3 if you named such a program. Programs that are compiled, such as httpbed-quiche and quic-go,
-    are built only if you name them, or when a run first needs them.
+    and those that few experiments need, such as curl-cffi, are built only if you name them, or when
+    a run first needs them.
 
     A package index that has expired is refused: somebody on the way to the archive may withhold
     newer packages. With the option it is used, and the manifest of every campaign says so.

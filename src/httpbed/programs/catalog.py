@@ -93,10 +93,13 @@ class Catalog:
     def installs(self, names: Iterable[str] | None = None) -> dict[Contents, list[str]]:
         """Return the contents of each needed root filesystem -> the recipes that use it.
 
-        Recipes that need none are left out. ``names`` defaults to all recipes.
+        Recipes that need none are left out. ``names`` defaults to all recipes, except those that
+        are installed on demand.
         """
+        if names is None:
+            names = (one.name for one in self.recipes.values() if not one.install.on_demand)
         needed: dict[Contents, list[str]] = {}
-        for name in sorted(self.recipes if names is None else set(names)):
+        for name in sorted(set(names)):
             if contents := self.recipes[name].install.contents():
                 needed.setdefault(contents, []).append(name)
         return needed

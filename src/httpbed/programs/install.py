@@ -66,6 +66,8 @@ class Install(Value):
     """Packages from PyPI for that root filesystem, with all their dependencies.
 
     ``NAME==VERSION`` -> file name of each platform's wheel -> its SHA-256."""
+    on_demand: bool = False
+    """Whether the root filesystem is built only for those who name the program."""
     own: str | None = Field(default=None, pattern=r"^httpbed-[a-z]+$")
     """Name of an executable that comes with httpbed."""
     binary: str | None = None
@@ -86,6 +88,9 @@ class Install(Value):
             raise ValueError(msg)
         if (self.suite is not None) != bool(self.packages or self.pypi):
             msg = "packages and pypi belong to a suite, and a suite has at least one of them"
+            raise ValueError(msg)
+        if self.on_demand and self.suite is None:
+            msg = "on_demand belongs to a suite; other programs are never installed unasked"
             raise ValueError(msg)
         if self.needs and self.binary is None:
             msg = "needs belongs to a binary; a suite's root filesystem is whole"
