@@ -28,19 +28,9 @@ def test_every_unknown_page_is_reported(httpbed: Command, verb: str) -> None:
     assert err.count("no page has this name") == 2
 
 
-def test_mirror_rejects_a_source_that_is_neither_url_nor_folder(
-    httpbed: Command, tmp_path: Path
-) -> None:
-    """Only http and https URLs are accepted."""
-    code, _, err = httpbed("pages", "mirror", "ftp://page.test/", "-o", tmp_path / "mine")
-    assert code == 2
-    assert "neither a folder nor a URL" in err
-
-
-def test_mirror_never_overwrites_a_folder(httpbed: Command, tmp_path: Path) -> None:
-    """An existing folder is rejected, whatever it contains."""
-    (tmp_path / "kept").write_text("")
-    code, _, err = httpbed("pages", "mirror", tmp_path, "-o", tmp_path)
-    assert code == 2
-    assert "exists already" in err
-    assert (tmp_path / "kept").exists()
+def test_mirror_never_overwrites_a_file(httpbed: Command, tmp_path: Path) -> None:
+    """An existing file is rejected, whatever it contains."""
+    (tmp_path / "kept.har").write_text("kept")
+    code, _, err = httpbed("pages", "mirror", "http://a.test", "-o", tmp_path / "kept.har")
+    assert (code, "exists already" in err) == (2, True)
+    assert (tmp_path / "kept.har").read_text() == "kept"

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -10,21 +15,24 @@ import pytest
 import web_hosts as webs
 from browsing import SHELL, catalog
 from httpbed.addons.pages.load import driver_output
-from httpbed.addons.pages.mirror import folder, url, way_out
+from httpbed.addons.pages.mirror import url, way_out
 from httpbed.addons.pages.mirror.loader import BrowserLoader
 from httpbed.addons.pages.mirror.recorder import Recorder
 from httpbed.addons.pages.mirror.way_out import Permission
 from httpbed.addons.pages.page_check_table import CHECKS
-from httpbed.addons.pages.sites import catalog as catalog_of_sites
 from httpbed.addons.pages.sites import content_types
+from httpbed.addons.pages.sites import site as sites
+from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import Site
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import campaign_setup, preparation
+from httpbed.experiment.workload import OWN_ORIGIN
 from real_runs import Stage
 from web_hosts import PNG, web_hosts
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
+ICON = '<link rel="icon" href="data:,">'
 VERSIONS = """
 schema = 1
 name = "broken-images"
@@ -49,7 +57,7 @@ implementation = "nginx"
 
 [workload]
 kind = "page"
-page = {{ folder = "{page}" }}
+page = {{ har = "{page}" }}
 """
 
 
@@ -57,6 +65,16 @@ page = {{ folder = "{page}" }}
 def loader() -> BrowserLoader:
     """Load pages by Chromium from nginx."""
     return BrowserLoader(catalog(), SHELL, "nginx", print)
+
+
+@contextmanager
+def _served(folder: Path) -> Iterator[str]:
+    """Serve a folder as ``python3 -m http.server`` does; yield its address."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def _mirrored(page: str, har: Path, loader: BrowserLoader) -> tuple[Site, list[str]]:
@@ -122,7 +140,7 @@ def test_a_page_that_requests_other_things_each_time_has_a_skeleton(
     with web_hosts() as (main, _):
         mirrored, said = _mirrored(f"http://{main}/changing", tmp_path / "mine.har", loader)
     assert mirrored.skeleton
-    assert any("was not recorded" in one for one in said)
+    assert any("is not listed" in one for one in said)
 
 
 def test_a_page_reaches_no_other_server_of_the_own_network(
@@ -139,29 +157,8 @@ def test_a_page_reaches_no_other_server_of_the_own_network(
     assert [*tmp_path.iterdir()] == [tmp_path / "mine.har"]
 
 
-def test_a_page_that_asks_outside_is_refused_with_the_list(
-    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Neither the folder nor the cache keeps anything of it."""
-    monkeypatch.delattr(catalog_of_sites, "ensure")
-    page = tmp_path / "page"
-    page.mkdir()
-    (page / "index.html").write_text(
-        "<script>for (const x of ['/gone.png', 'https://outside.example/a.png'])"
-        " new Image().src = x</script>"
-    )
-    source = folder.read(page, "index.html", strip=False)
-    with pytest.raises(ConfigError) as caught:
-        folder.mirror(source, tmp_path / "mine", loader, print)
-    assert [(one.place, one.reason) for one in caught.value.mistakes] == [
-        ("https://outside.example/a.png", "is requested from another origin"),
-        ("/gone.png", "is requested and does not exist"),
-    ]
-    assert not (tmp_path / "mine").exists()
-
-
 def test_a_page_with_broken_images_is_mirrored_and_loads_completely(
-    tmp_path: Path, loader: BrowserLoader
+    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Images that no browser decodes, of any length, are named; over each version they are data."""
     page = tmp_path / "page"
@@ -171,13 +168,14 @@ def test_a_page_with_broken_images_is_mirrored_and_loads_completely(
     (page / "empty.png").write_bytes(b"")
     (page / "whole.png").write_bytes(PNG)
     images = "".join(f"<img src={one.name} width=40>" for one in sorted(page.iterdir()))
-    (page / "index.html").write_text(f"<!doctype html><title>x</title><h1>Shop</h1>{images}")
-    said: list[str] = []
-    source = folder.read(page, "index.html", strip=False)
-    folder.mirror(source, tmp_path / "mine", loader, said.append)
-    named = {line.partition(":")[0] for line in said if line.startswith("/")}
-    assert named == {"/short.png", "/long.png"}
-    loaded = preparation.load(VERSIONS.format(page=tmp_path / "mine"), catalog())
+    (page / "index.html").write_text(f"<!doctype html><title>x</title>{ICON}<h1>Shop</h1>{images}")
+    monkeypatch.setenv("no_proxy", "*")
+    with _served(page) as address:
+        mirrored, said = _mirrored(f"{address}/", tmp_path / "mine.har", loader)
+    assert not mirrored.skeleton
+    named = {line.partition(": a broken image")[0] for line in said if "a broken image" in line}
+    assert named == {f"{address}/short.png", f"{address}/long.png"}
+    loaded = preparation.load(VERSIONS.format(page=tmp_path / "mine.har"), catalog())
     setup = campaign_setup.make_setup(loaded, catalog(), say=lambda _: None)
     records = Stage(loaded, setup).run(tmp_path / "loads", retries=0)
     about_pages = {one.name for one in CHECKS if one.of == "subject"}
@@ -200,9 +198,21 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
         (page / name).write_bytes(b"<!doctype html>x")
     asking = f"for (const x of {names}) fetch('/' + x)"
     (page / "index.html").write_text(f"<!doctype html><script>{asking}</script>")
-    source = folder.read(page, "index.html", strip=False)
-    folder.write(source, None, tmp_path / "site")
-    BrowserLoader(catalog(), SHELL, server, print).load(tmp_path / "site", tmp_path)
+    files = [(one.name, one.read_bytes()) for one in sorted(page.iterdir())]
+    site = tmp_path / "site"
+    sites.served(site).mkdir(parents=True)
+    resources = sites.write_files(files, {"/index.html": 1}, site)
+    listed = Site(
+        schema=sites.SCHEMA,
+        name="types",
+        source="",
+        entry="/index.html",
+        origins=[OWN_ORIGIN],
+        resources=resources,
+    )
+    sites.write(listed, site)
+    loads = BrowserLoader(catalog(), SHELL, server, print)
+    loads.load_page({"folder": str(site)}, CachedSite(listed, site), tmp_path)
     requests = driver_output.read(tmp_path / "load-1/client").requests
     told = {
         one.url.rpartition("/")[2]: dict(one.response_headers).get("content-type")

@@ -103,7 +103,7 @@ class Verbs(VerbGroup):
         """List the verbs by what a person wants to do, without importing any."""
         del ctx
         for group, heading in HEADINGS.items():
-            with formatter.section(heading):
-                formatter.write_dl(
-                    [(verb.name, verb.purpose) for verb in verbs().values() if verb.group == group]
-                )
+            known = [(verb.name, verb.purpose) for verb in verbs().values() if verb.group == group]
+            if known:  # a deleted addon may have been the only one of its group
+                with formatter.section(heading):
+                    formatter.write_dl(known)

@@ -23,7 +23,7 @@ ADDON = Addon(
         ),
         Verb(
             "pages mirror",
-            "Make your own page self-contained, so that experiments can load it.",
+            "Record your own page, so that experiments can load it.",
             "set up",
             "httpbed.addons.pages.mirror_verb",
         ),
@@ -36,6 +36,8 @@ ADDON = Addon(
     ),
     absent_options={
         "pages mirror --files": "leave it out: a recording has at most 90 MiB of bodies",
+        "pages mirror --entry": "serve the folder, and give the address of the file",
+        "pages mirror --strip": "leave it out: a recording keeps what other origins answered",
         "pages mirror --bytes": "leave it out: a recording has at most 90 MiB of bodies",
     },
     provides={

@@ -1,9 +1,8 @@
-"""``httpbed pages mirror``: make a user's page self-contained."""
+"""``httpbed pages mirror``: record a user's page with all that it loads."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -16,33 +15,21 @@ from httpbed.cli.verb import verb
 
 
 @verb("mirror")
-@click.argument("source", metavar="URL|DIR")
+@click.argument("address", metavar="URL")
 @click.option(
     "-o",
     "--output",
     metavar="PATH",
     type=click.Path(path_type=Path),
     required=True,
-    help="The new HAR file of a URL; the new folder of a folder.",
-)
-@click.option(
-    "--entry",
-    metavar="FILE",
-    default="index.html",
-    show_default=True,
-    help="The page's file within a folder.",
-)
-@click.option(
-    "--strip",
-    is_flag=True,
-    help="Remove references to external or missing resources from a folder's texts.",
+    help="The new HAR file.",
 )
 @click.option(
     "--time-limit",
     type=WholeNumber(1, 3600),
     default=60,
     show_default=True,
-    help="Longest time of recording a URL, in seconds.",
+    help="Longest time of recording, in seconds.",
 )
 @click.option(
     "--browser",
@@ -62,43 +49,38 @@ from httpbed.cli.verb import verb
 @json_option
 def command(
     *,
-    source: str,
+    address: str,
     output: Path,
-    entry: str,
-    strip: bool,
     time_limit: float,
     browser: str,
     server: str,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Make a page self-contained, so that experiments can load it.
+    """Record a page with all that it loads, so that experiments can load it.
 
-    A URL is loaded once by a confined browser, which records every response. The recording becomes
-    a HAR file, for `page = { har = "..." }`: experiments load the page with all its origins. No
-    request goes to your private network; if the page itself is there, only to its own server.
-
-    A folder is copied, for `page = { folder = "..." }`. A browser loads the page from a local
-    server and its requests are recorded. A page with external requests, or requests for missing
-    files, is rejected with the list of them.
+    A confined browser loads the page once and records every response into a HAR file, for
+    `page = { har = "..." }`: experiments load the page with all its origins. No request goes to
+    your private network; if the page itself is there, only to its own server. For a page in a
+    folder, start a server (python3 -m http.server) and give its address.
     """
-    from httpbed.addons.pages.mirror import folder, loader, recorder, url  # not for --help
+    from httpbed.addons.pages.mirror import loader, recorder, url  # not for --help
+    from httpbed.addons.pages.sites.site import RECORD
 
-    is_url = source.startswith(("http://", "https://"))
-    if not is_url and not Path(source).is_dir():
-        remedy = "give a folder, or a URL that begins with http:// or https://"
-        raise ConfigError([Mistake(source, "is neither a folder nor a URL", remedy)])
-    _refuse_existing(output, is_url=is_url)
+    if not address.startswith(("http://", "https://")):
+        remedy = RECORD if Path(address).is_dir() else "begin it with http:// or https://"
+        raise ConfigError([Mistake(address, "is no address of a page", remedy)])
+    if output.suffix != ".har":
+        remedy = f"write -o {output}.har"
+        raise ConfigError([Mistake(str(output), "is not the name of a HAR file", remedy)])
+    if output.exists():
+        raise ConfigError([Mistake(str(output), "exists already", "choose another with -o")])
     known = catalog(recipe_folders)
     loader.require(known, browser=browser, server=server)
     loads = loader.BrowserLoader(known, browser, server, say)
-    if is_url:
-        by = recorder.Recorder(known, browser, time_limit, say)
-        by.require()
-        site, named = url.mirror(source, output, by, loads), {"har": str(output)}
-    else:
-        site = folder.mirror(folder.read(Path(source), entry, strip=strip), output, loads, say)
-        named = {"folder": str(output)}
+    by = recorder.Recorder(known, browser, time_limit, say)
+    by.require()
+    site = url.mirror(address, output, by, loads)
     if as_json:
         about = {
             "name": site.name,
@@ -107,28 +89,7 @@ def command(
             "bytes": site.weight(),
             "sha256": site.digest,
         }
-        echo(json.dumps({"schema": 1, **named, **about}, indent=1))
+        echo(json.dumps({"schema": 1, "har": str(output), **about}, indent=1))
     else:
         echo(f"{site.requests()} requests, {site.weight() / 1000:.0f} kB")
-        echo(f"page = {{ {_table(named)} }}")
-
-
-def _table(values: Mapping[str, str]) -> str:
-    return ", ".join(
-        f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in values.items()
-    )
-
-
-def _refuse_existing(target: Path, *, is_url: bool) -> None:
-    """Refuse to write over anything but an empty folder.
-
-    Raises:
-        ConfigError: Something is there.
-    """
-    if is_url and target.suffix != ".har":
-        remedy = f"write -o {target}.har"
-        raise ConfigError([Mistake(str(target), "is not the name of a HAR file", remedy)])
-    if target.is_dir() and not is_url and not any(target.iterdir()):
-        target.rmdir()
-    elif target.exists():
-        raise ConfigError([Mistake(str(target), "exists already", "choose another with -o")])
+        echo(f"page = {{ har = {json.dumps(str(output), ensure_ascii=False)} }}")

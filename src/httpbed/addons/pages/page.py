@@ -126,7 +126,7 @@ class SyntheticPage(KnownPage):
 
 
 class FolderPage(KnownPage):
-    """The user's own page, made self-contained by ``httpbed pages mirror``."""
+    """A self-contained page: a folder with a ``site.json`` that lists its files."""
 
     folder: str = Field(min_length=1)
     """The page's folder, relative to the experiment file."""

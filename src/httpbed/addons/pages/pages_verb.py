@@ -116,7 +116,8 @@ def check(
     for name in chosen:
         made = sites.ensure(NamedPage(name=name), _SEED, Path(), say)
         with tempfile.TemporaryDirectory(dir=parent) as scratch:
-            differences = loader.differences(made.site, loads.load(made.folder, Path(scratch)))
+            load = loads.load_page({"name": name}, made, Path(scratch))
+        differences = loader.differences(made, load)
         echo(f"{name}: {'as listed' if not differences else ''}".rstrip())
         for line in differences:
             echo(f"  {line}")

@@ -127,5 +127,5 @@ def test_a_list_that_names_other_places_is_refused(mine: Path, file: str) -> Non
 
 def test_a_missing_folder_is_a_mistake_with_a_remedy(tmp_path: Path) -> None:
     """The remedy is to mirror a page."""
-    with pytest.raises(ConfigError, match="make the folder with httpbed pages mirror"):
+    with pytest.raises(ConfigError, match="there is no such folder"):
         mirrored.outline(PAGE, tmp_path)

@@ -89,12 +89,6 @@ def test_a_page_without_a_head_gets_an_icon(text: str, where: str) -> None:
     """The icon is where the head begins, behind the document type."""
     wanted = text.replace(where, ICON + where, 1)
     assert _page(text).text == wanted
-    assert repair.with_icon(text.encode()) == wanted.encode()
-
-
-def test_a_part_of_a_page_gets_no_icon() -> None:
-    """No browser loads it by itself."""
-    assert repair.with_icon(b"<li>x") == b"<li>x"
 
 
 def test_icons_are_replaced_by_an_empty_icon() -> None:

@@ -1,11 +1,10 @@
 """``httpbed pages mirror``: makes a user's page self-contained, so that experiments can load it.
 
 Not here: the format of sites (``pages/sites``), the replay of a recorded site (``sites/replay``).
-Start at ``url`` (a page on the web becomes a HAR file) or ``folder`` (a folder becomes a site)::
+Start at ``url``::
 
     url       records a page, and finds out whether its replay makes the same requests
     recorder  the browser that records: confined, with one way to the network
     way_out   that way: a proxy that keeps the browser out of the user's own network
-    folder    reads, loads and copies the user's folder
     loader    one cold load of a site, as a trial, and its requests
 """

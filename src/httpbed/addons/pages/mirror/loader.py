@@ -4,50 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.driver_output import LoadError
 from httpbed.addons.pages.page import PageLoad
-from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.catalog import CachedSite
-from httpbed.addons.pages.sites.site import Site
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.campaign import campaign_setup, preparation
-from httpbed.experiment.workload import OWN_ORIGIN
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.trial import plan
 from httpbed.trial.plan import CampaignSetup
 from httpbed.trial.run import runner
 
 TIME_LIMIT_S = 60.0
-_OWN = f"https://{OWN_ORIGIN}"
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class LoadedRequests:
-    """The requests of one page load."""
-
-    paths: dict[str, int]
-    """Paths on the page's own origin with a complete response, and how many requests each had."""
-    missing: tuple[str, ...]
-    """Paths on that origin without one."""
-    outside: tuple[str, ...]
-    """URLs on other origins."""
-    ended: str
-    """Why the load failed, or is not known completely; empty for a complete load."""
-    in_parts: tuple[str, ...] = ()
-    """Paths with requests for parts, as players send."""
-    unfinished: Mapping[str, str] = field(default_factory=dict)
-    """Paths that were found but not read to the end, and the browser's reason."""
-    broken: tuple[str, ...] = ()
-    """Paths of images that the browser cannot decode; they have complete responses."""
 
 
 class BrowserLoader:
@@ -58,19 +35,13 @@ class BrowserLoader:
         self._catalog, self._browser, self._server, self._say = catalog, browser, server, say
         self._number = 0
 
-    def load(self, site: Path, scratch: Path) -> LoadedRequests:
-        """Load a site once; artifacts stay below ``scratch``.
+    def load_page(self, page: Mapping[str, str], site: CachedSite, scratch: Path) -> BrowserLoad:
+        """Load a page once, as an experiment names it; artifacts stay below ``scratch``.
 
         Raises:
             BedError: The bed failed.
             HostError: This machine cannot run the load.
         """
-        # The site is served in place: it is not finished, and no campaign needs a copy.
-        page = {"folder": str(site.absolute())}
-        return requests_of(self.load_page(page, CachedSite(sites.read(site), site), scratch))
-
-    def load_page(self, page: Mapping[str, str], site: CachedSite, scratch: Path) -> BrowserLoad:
-        """Load a page as an experiment names it; raises as :meth:`load`."""
         self._number += 1
         document = _experiment(page, self._browser, self._server)
         loaded = preparation.load(document, self._catalog)
@@ -95,65 +66,17 @@ class BrowserLoader:
         await runner.run(sandbox, planned.attempt, artifacts)
 
 
-def requests_of(load: BrowserLoad) -> LoadedRequests:
-    """Sort the requests of a load."""
-    paths: dict[str, int] = {}
-    missing, outside, in_parts, broken = list[str](), list[str](), list[str](), list[str]()
-    unfinished = dict[str, str]()
-    for request in load.requests:
-        if not request.url.startswith(("http:", "https:", "ws:", "wss:")):
-            continue
-        path = request.url.removeprefix(_OWN).partition("#")[0]
-        if not request.url.startswith(_OWN + "/"):
-            outside.append(request.url)
-        elif request.status == _PARTIAL:
-            in_parts.append(path)
-        elif request.status != _OK:
-            missing.append(path)
-        elif request.failed:
-            unfinished[path] = request.failed
-        else:
-            paths[path] = paths.get(path, 0) + 1
-            broken += [path] if request.is_left else []
-    wrong = [] if load.ended == "loaded" else [f"{load.ended}: {load.reason}"]
-    ended = "; ".join([*wrong, *load.notes])
-    return LoadedRequests(
-        paths,
-        missing=_once(missing),
-        outside=_once(outside),
-        ended=ended,
-        in_parts=_once(in_parts),
-        unfinished=unfinished,
-        broken=_once(broken),
-    )
-
-
-def differences(site: Site, load: LoadedRequests) -> list[str]:
-    """Return how the requests of a cold load differ from those that its site lists."""
-    listed = {one.path: one.requested for one in site.resources if one.requested}
-    found = [
-        f"{path} was requested {load.paths.get(path, 0)} times instead of {listed.get(path, 0)}"
-        for path in sorted({*listed, *load.paths})
-        if load.paths.get(path, 0) != listed.get(path, 0)
-    ]
-    found += [f"{path} was requested and does not exist" for path in load.missing]
-    found += [f"{url} on another origin was requested" for url in load.outside]
-    found += [f"{path} was requested in parts" for path in load.in_parts]
-    found += [f"{path} was not read to its end: {why}" for path, why in load.unfinished.items()]
-    return found + ([f"the load ended: {load.ended}"] if load.ended else [])
-
-
-def broken_images(paths: Iterable[str]) -> Iterator[str]:
-    """Yield what a user reads of images that no browser can decode: loads have them, too."""
-    for path in paths:
-        yield f"{path}: a broken image: the browser cannot decode it; loads request it as it is"
-
-
-def _once(found: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(found))
-
-
-_OK, _PARTIAL = 200, 206
+def differences(cached: CachedSite, load: BrowserLoad) -> list[str]:
+    """Return how the requests of a load differ from those that its site lists."""
+    listed: Counter[str] = Counter()
+    for host, path, number in cached.site.expected():
+        listed[f"https://{host}{path}"] += number
+    sent = Counter(f"https://{one.host}{one.path}" for one in load.on_network() if not one.failed)
+    lost = [one.url for one in load.on_network() if one.failed]
+    found = [f"{url} is not requested" for url in listed - sent]
+    found += [f"{url} is not listed" for url in [*(sent - listed), *lost]]
+    ended = [] if load.ended == "loaded" else [f"its load ended: {load.ended}: {load.reason}"]
+    return found + ended
 
 
 def require(catalog: Catalog, *, browser: str, server: str) -> None:

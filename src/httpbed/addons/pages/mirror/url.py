@@ -8,7 +8,6 @@ a skeleton makes them in the recorded order. The file has this order in ``log._o
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -17,12 +16,11 @@ from typing import Any
 
 from httpbed.addons.pages.har import writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.mirror.loader import BrowserLoader, broken_images
+from httpbed.addons.pages.mirror.loader import BrowserLoader, differences
 from httpbed.addons.pages.mirror.recorder import PageRecording, Recorder, as_json, record
 from httpbed.addons.pages.mirror.way_out import MAX_BYTES
 from httpbed.addons.pages.page import Order, RecordedPage
 from httpbed.addons.pages.sites import catalog as sites
-from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import Site
 from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake
@@ -83,7 +81,11 @@ def _say_broken(load: BrowserLoad, say: Say) -> None:
         for one in load.on_network()
         if one.status >= HTTPStatus.BAD_REQUEST
     ]
-    images = [*broken_images(one.url for one in load.on_network() if one.is_left)]
+    images = [
+        f"{one.url}: a broken image: the browser cannot decode it; loads request it as it is"
+        for one in load.on_network()
+        if one.is_left
+    ]
     for line in [*errors[:MAX_NAMED], *images[:MAX_NAMED]]:
         say(line)
     if (more := max(0, len(errors) - MAX_NAMED) + max(0, len(images) - MAX_NAMED)) > 0:
@@ -125,19 +127,6 @@ def _loaded(target: Path, order: Order, loader: BrowserLoader, place: Path, say:
     for number in range(1, LOADS + 1 if order == "its own" else 2):
         say(f"loading its replay, time {number}")
         named = {"har": str(target.absolute())}
-        if wrong := _differences(cached, loader.load_page(named, cached, place)):
+        if wrong := differences(cached, loader.load_page(named, cached, place)):
             raise ConfigError([Mistake(target.name, one) for one in wrong])
     return cached.site
-
-
-def _differences(cached: CachedSite, load: BrowserLoad) -> list[str]:
-    """Return how the requests of a load differ from the recorded ones."""
-    listed: Counter[str] = Counter()
-    for host, path, number in cached.site.expected():
-        listed[f"https://{host}{path}"] += number
-    sent = Counter(f"https://{one.host}{one.path}" for one in load.on_network() if not one.failed)
-    lost = [one.url for one in load.on_network() if one.failed]
-    found = [f"{url} is not requested again" for url in listed - sent]
-    found += [f"{url} was not recorded" for url in [*(sent - listed), *lost]]
-    ended = [] if load.ended == "loaded" else [f"its load ended: {load.ended}: {load.reason}"]
-    return found + ended

@@ -1,4 +1,4 @@
-"""The user's own page, in a folder that ``httpbed pages mirror`` wrote: read, checked and copied.
+"""The user's own page, as a folder of files and a ``site.json``: read, checked and copied.
 
 The folder is untrusted. No link out of it is followed, and every file must have its listed digest,
 so that a changed page is reported before anything runs.

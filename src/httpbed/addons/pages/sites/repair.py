@@ -172,11 +172,6 @@ def sheet(text: str, finder: SiteLinks) -> Repaired:
     return done.repaired
 
 
-def with_icon(body: bytes) -> bytes:
-    """Add an empty icon to a page, and change nothing else."""
-    return _with_icon(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-
-
 def _with_icon(text: str) -> str:
     heads = (one.search(text) for one in (_HEAD, _HTML, _DOCTYPE))
     at = next((one.end() for one in heads if one), None)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -36,6 +35,8 @@ SITE_FILE = "site.json"
 FILES = "files"
 SCHEMA = 1
 RESERVED = ".httpbed"
+RECORD = "serve and record it: httpbed pages mirror http://127.0.0.1:8000/ -o page.har"
+"""What to do with a page in a folder."""
 """Folder of each origin that belongs to httpbed."""
 PRIOR_BYTES = 1000
 """Size of that file, which visits before the measured one request."""
@@ -223,15 +224,11 @@ def read(folder: Path) -> Site:
 
 def _unread(folder: Path, error: OSError) -> Mistake:
     """Return why a site's list cannot be read: most often the page was not mirrored before."""
-    command = "httpbed pages mirror"
     if not folder.is_dir():
         reason = "is not a folder" if folder.exists() else "there is no such folder"
-        return Mistake(str(folder), reason, f"make the folder with {command}")
+        return Mistake(str(folder), reason, RECORD)
     if isinstance(error, FileNotFoundError):
-        reason = f"has no {SITE_FILE}, so it is no mirrored page"
-        typed = shlex.quote(str(folder))
-        remedy = f"mirror it first: {command} {typed} -o mirrored/{shlex.quote(folder.name)}"
-        return Mistake(str(folder), reason, remedy)
+        return Mistake(str(folder), f"has no {SITE_FILE}, so it is no mirrored page", RECORD)
     return Mistake(str(folder / SITE_FILE), f"cannot be read: {error.strerror}")
 
 
