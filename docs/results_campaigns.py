@@ -135,11 +135,21 @@ def _to_cite(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield table(["program", "version", "experiments"], _programs(found))
 
 
+FORMS = {".har": "HAR", ".json": "CDP"}
+"""The forms of a published load, by the file's suffix."""
+
+
 def _loads(found: Sequence[PublishedExperiment]) -> str:
     """Name the page loads that are published as files, and the command that makes them."""
-    files = [file for one in found for file in sorted((one.folder / "loads").glob("*"))]
-    links = [f"[{file.name}](../{file.relative_to(ROOT)})" for file in files]
-    examples = f" One load is published: {listed(links)}." if links else ""
+    links = {
+        one.place: [
+            f"[{FORMS[file.suffix]}](../{file.relative_to(ROOT)})"
+            for file in sorted((one.folder / "loads").glob("*"))
+        ]
+        for one in found
+    }
+    loads = [f"{place} ({listed(forms)})" for place, forms in links.items() if forms]
+    examples = f" Published are loads of {listed(loads)}." if loads else ""
     return (
         "Archives have tables, not the files of single trials. Of a campaign that has run here,"
         " `httpbed export CAMPAIGN --format har -o loads` writes each page load as HAR, and"

@@ -5,10 +5,11 @@
     python experiments/publish.py --join paper/liu2024/pages    # further blocks of it
 
 For each campaign, ``results/<study>/<experiment>/`` gets the archive of its tables, the verdicts on
-the claims that the experiment file makes today, the report, and the declared figures. Campaigns in
-virtual time go to ``results/virtual``, those with another seed to ``results/repeated``. A claim
-that refers to another experiment of the study is judged with that one's published campaign.
-``results/senders/`` gets the conformance tests of the campaign's senders that were tested here.
+the claims that the experiment file makes today, the report, the declared figures, and in ``loads``
+one page load as HAR and as CDP JSON. Campaigns in virtual time go to ``results/virtual``, those
+with another seed to ``results/repeated``. A claim that refers to another experiment of the study is
+judged with that one's published campaign. ``results/senders/`` gets the conformance tests of the
+campaign's senders that were tested here.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from httpbed.addons.conformance.sender import SenderKey
 from httpbed.experiment import parser
 from httpbed.store import query
 
-SUMS, MANIFEST = "SHA256SUMS", "manifest.json"
+SUMS, MANIFEST, LOADS = "SHA256SUMS", "manifest.json", "loads"
+LOAD_FORMATS = {"har": ["--no-bodies"], "cdp-json": []}
 SENDERS = PUBLISHED / "senders"
 
 
@@ -59,6 +61,7 @@ def publish(campaign: Path, *, joins: bool = False) -> None:
         else:
             published = [place] if joins and place.exists() else []
             _httpbed("export", "--archive", *published, campaign, "-o", made)
+            _export_one_load(campaign, made / LOADS)
         claims = judged(made, experiment, place.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]
@@ -97,6 +100,17 @@ def publish_senders(manifest: Mapping[str, Any]) -> None:
             public = {name: value for name, value in record.items() if name != "command"}
             file = SENDERS / f"{key.implementation}-{key.digest}.json"
             file.write_text(json.dumps(public, indent=1) + "\n")
+
+
+def _export_one_load(campaign: Path, loads: Path) -> None:
+    """Write the campaign's first page load in each form that other tools read."""
+    if not any(campaign.glob("trials/*/*/*/artifacts/*/load.json")):
+        return
+    loads.mkdir()
+    for form, options in LOAD_FORMATS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            _httpbed("export", "--format", form, *options, campaign, "-o", folder)
+            shutil.copy(min(Path(folder).iterdir()), loads)
 
 
 def _write_digests(place: Path) -> None:
