@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.conformance import competition, conformance_session
+from httpbed.addons.conformance import competition, conformance_session, networks
+from httpbed.addons.conformance.sender import Sender
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.store.packet_log import COLUMNS
 
-FLOWS = ("a", "b")
+SENDER = Sender("nginx", "1.1", None, "cubic", "cubic")
+NETWORK = competition.networks([SENDER, SENDER], "smoke")[0]
 MS = 10**6
 
 
@@ -28,21 +30,21 @@ def log(folder: Path, *rows: str) -> Path:
 
 def test_shares_come_from_each_flows_own_link(tmp_path: Path) -> None:
     """The first flow has three packets for each packet of the second."""
-    first, second = (competition.access(flow) for flow in range(2))
+    first, second = (networks.access(flow) for flow in range(2))
     rows = [row(ms, second if ms % 40 == 0 else first) for ms in range(0, 30_000, 10)]
-    found = conformance_session.split_of(log(tmp_path, *rows), FLOWS)
-    assert found.shares == pytest.approx({"a": 0.75, "b": 0.25}, abs=0.01)
+    found = conformance_session.split_of(NETWORK, log(tmp_path, *rows))
+    assert found.shares == pytest.approx([0.75, 0.25], abs=0.01)
 
 
 def test_a_log_without_one_of_the_flows_is_refused(tmp_path: Path) -> None:
     """The missing flow is named; its share is not 0 %."""
-    only = log(tmp_path, row(0, competition.access(0)))
-    with pytest.raises(ValueError, match="nothing was sent by b"):
-        conformance_session.split_of(only, FLOWS)
+    only = log(tmp_path, row(0, networks.access(0)))
+    with pytest.raises(ValueError, match="nothing was sent by flow 2"):
+        conformance_session.split_of(NETWORK, only)
 
 
 def test_a_torn_packet_log_is_refused(tmp_path: Path) -> None:
     """A full disk leaves such a log."""
-    torn = log(tmp_path, row(0, competition.access(0)), "12\t13\t15")
+    torn = log(tmp_path, row(0, networks.access(0)), "12\t13\t15")
     with pytest.raises(ValueError, match="line 3 of the packet log is not a packet's line"):
-        conformance_session.split_of(torn, FLOWS)
+        conformance_session.split_of(NETWORK, torn)

@@ -61,7 +61,7 @@ def test_a_documented_command_can_be_planned(line: str) -> None:
         ]
         assert conformance_session.prepare_competition(
             [sender, *others], CATALOG, said["scale"]
-        ).trials
+        ).loaded.trials
     else:
         clock: Clock = said["clock"] or "real"
         test = conformance_session.prepare(sender, CATALOG, said["scale"], clock)

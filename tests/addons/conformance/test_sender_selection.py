@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from httpbed.addons.conformance import competition, conformance_session, networks, sender_selection
+from httpbed.addons.conformance import conformance_session, networks, sender_selection
 from httpbed.addons.conformance.sender import (
     SCALES,
     Control,
@@ -21,7 +22,7 @@ from httpbed.campaign import preparation
 from httpbed.programs import catalog
 
 CATALOG = catalog.load()
-ONCE = {"replicates": 1}
+ONCE: dict[str, Any] = {"replicates": 1, "seed": 1, "question": "Does it?"}
 
 
 def mistakes(options: SenderOptions) -> str:
@@ -106,7 +107,8 @@ def test_neither_end_of_a_tunnel_can_be_tested_alone(name: str) -> None:
 def test_the_experiment_of_every_scale_is_valid(scale: Scale, control: Control) -> None:
     """It is an ordinary experiment file."""
     sender = choose(CATALOG, SenderOptions("nginx", control=control, http_version="1.1"))
-    text = networks.experiment(sender, networks.networks(scale, control), replicates=2, seed=1)
+    planned = networks.networks(scale, control)
+    text = networks.experiment({"one": sender}, planned, **{**ONCE, "replicates": 2})
     loaded = preparation.load(text, CATALOG)
     assert len(loaded.trials) == 2 * len(networks.networks(scale, control))
 
@@ -138,9 +140,9 @@ def senders() -> list[SenderOptions]:
 @pytest.mark.parametrize("options", senders(), ids=str)
 def test_every_sender_of_every_recipe_has_an_experiment(options: SenderOptions) -> None:
     """Servers, and proxies with an origin."""
-    text = networks.experiment(
-        choose(CATALOG, options), networks.networks("smoke", "cubic"), seed=1, **ONCE
-    )
+    planned = networks.networks("smoke", "cubic")
+    sender = choose(CATALOG, options)
+    text = networks.experiment({"one": sender}, planned, **ONCE)
     assert preparation.load(text, CATALOG).trials
 
 
@@ -148,7 +150,8 @@ def test_a_knobs_value_is_quoted() -> None:
     """It cannot change the structure of the file."""
     nasty = 'x" }\n[roles.client]\x7f\\'
     sender = Sender("nginx", "3", None, "cubic", "cubic", knobs={"k": nasty})
-    text = networks.experiment(sender, networks.networks("smoke", "cubic"), replicates=1, seed=1)
+    planned = networks.networks("smoke", "cubic")
+    text = networks.experiment({"one": sender}, planned, **ONCE)
     with pytest.raises(ConfigError, match="no knob 'k'"):
         preparation.load(text, CATALOG)
 
@@ -159,12 +162,12 @@ def test_the_experiment_of_a_competition_is_valid() -> None:
     senders = [
         choose(CATALOG, SenderOptions("nginx", control=one, http_version="1.1")) for one in controls
     ]
-    loaded = conformance_session.prepare_competition(senders, CATALOG, "standard")
+    loaded = conformance_session.prepare_competition(senders, CATALOG, "standard").loaded
     scenario = loaded.trials[0].scenario()
     assert scenario.routers == {"left", "right"}
     links = scenario.topology.links
-    assert links[competition.bottleneck(3) // 2].between == ("left", "right")
-    assert [links[competition.access(flow) // 2].between[0] for flow in range(3)] == [
+    assert links[networks.bottleneck(3) // 2].between == ("left", "right")
+    assert [links[networks.access(flow) // 2].between[0] for flow in range(3)] == [
         "client",
         "client2",
         "client3",
@@ -181,12 +184,11 @@ def test_each_competing_proxy_has_its_own_origin() -> None:
     chosen = [
         choose(CATALOG, one) for one in (*options, SenderOptions("haproxy", http_version="2"))
     ]
-    scenario = (
-        conformance_session.prepare_competition(chosen, CATALOG, "smoke").trials[0].scenario()
-    )
+    loaded = conformance_session.prepare_competition(chosen, CATALOG, "smoke").loaded
+    scenario = loaded.trials[0].scenario()
     hosts = {name: host for name, host in scenario.hosts.items() if "proxy" in name}
     assert hosts == {"proxy": "proxy", "competitor-3-proxy": "proxy4"}
     links = scenario.topology.links
-    assert links[competition.bottleneck(4) // 2].between == ("left", "right")
-    assert links[competition.access(3) // 2].between == ("client4", "left")
-    assert scenario.downstream() == competition.access(0)
+    assert links[networks.bottleneck(4) // 2].between == ("left", "right")
+    assert links[networks.access(3) // 2].between == ("client4", "left")
+    assert scenario.downstream() == networks.access(0)

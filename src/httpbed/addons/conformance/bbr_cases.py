@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -76,14 +77,16 @@ def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
     """Return the networks of all cases, which are those of every scale and version."""
     del scale, control
     to_fast, to_slow = (
-        f'schedule = [{{ at = "{CHANGED_S:g} s", rate = "{rate} bit/s", direction = "down" }}]'
+        {"schedule": [{"at": f"{CHANGED_S:g} s", "rate": f"{rate} bit/s", "direction": "down"}]}
         for rate in (RATE_BIT_S, SLOW_BIT_S)
     )
-    policing = f'down = {{ policing = {{ rate = "{TOKEN_BIT_S} bit/s", burst = "50 kB" }} }}'
-    late = 'down = { reordering = { share = "1 %", hold = "15 ms" } }'
+    policing = {"down": {"policing": {"rate": f"{TOKEN_BIT_S} bit/s", "burst": "50 kB"}}}
+    late = {"down": {"reordering": {"share": "1 %", "hold": "15 ms"}}}
 
-    def at(rate_bit_s: int, name: str, title: str, more: str = "") -> Network:
-        return Network(name, rate_bit_s, RTT_S, DEEP_PACKETS, more=more, title=title)
+    def at(
+        rate_bit_s: int, name: str, title: str, more: Mapping[str, Any] | None = None
+    ) -> Network:
+        return Network(name, rate_bit_s, RTT_S, DEEP_PACKETS, more=more or {}, title=title)
 
     return (
         at(RATE_BIT_S, "steady", "deep queue, no loss"),

@@ -1,15 +1,7 @@
-"""A competition of senders for one bottleneck: its experiment and its result.
+"""How the flows of a shared network share its link: a competition, and each of its trials.
 
-::
-
-    client  ──┐                                 ┌── server
-    client2 ──┼── left ══ bottleneck ══ right ──┼── proxy2 ── server2
-    client3 ──┘                                 └── server3
-
-Every flow has its own access link without impairments, by which the emulator tells the flows apart,
-encrypted or not. All flows start at the same time. A proxy under test reaches its origin over
-another link without impairments. The packets of each flow's own access link give its delivered
-bytes, the packets of the bottleneck give the queueing delay.
+The packets of each flow's own access link give its delivered bytes, the packets of the shared link
+give the queueing delay.
 """
 
 from __future__ import annotations
@@ -21,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from httpbed.addons.conformance.flight import Packets
-from httpbed.addons.conformance.networks import SIZE, responders, toml_string
+from httpbed.addons.conformance.networks import Beside, Network
 from httpbed.addons.conformance.sender import Scale, Sender
+from httpbed.experiment.impairments.queue import parse_queue_limit
 from httpbed.trial.fairness import jain
 
-FACTOR = "queue"
 QUEUES_BDP: Mapping[Scale, tuple[float, ...]] = {
     "smoke": (1,),
     "standard": (0.5, 1, 4),
@@ -38,80 +30,79 @@ ONE_WAY_S = 0.02
 TIME_LIMIT_S = 30
 SETTLED_S = 5.0
 """Shares are measured from here on, when every sender's start is over."""
+LAST_S = 1.0
+"""Before the end of a trial, when shares are no longer measured."""
 
 
 @dataclass(frozen=True)
 class Split:
     """How a bottleneck was shared in an interval."""
 
-    rates_bit_s: Mapping[str, float]
-    """Bits per second delivered to each flow, by its name."""
+    rates_bit_s: Sequence[float]
+    """Bits per second delivered to each flow; the first is that of the sender under test."""
     queue_delay_s: Mapping[str, float]
     """Queueing delay at the bottleneck in seconds, by the quantiles' names: p50, p95, p99."""
     utilisation: float
     """Delivered bits divided by the bottleneck's rate."""
+    lost: Sequence[float]
+    """Share of the packets of each flow that were lost in the trial."""
+    lasts_s: Sequence[float]
+    """Seconds from each flow's first packet to its last one."""
 
     @property
-    def shares(self) -> dict[str, float]:
+    def shares(self) -> list[float]:
         """Each flow's share of the delivered bits."""
-        total = sum(self.rates_bit_s.values())
-        return {name: rate / total if total else 0.0 for name, rate in self.rates_bit_s.items()}
+        total = sum(self.rates_bit_s)
+        return [rate / total if total else 0.0 for rate in self.rates_bit_s]
 
     @property
     def jain(self) -> float:
         """Jain's index of the rates."""
-        return jain(list(self.rates_bit_s.values()))
+        return jain(list(self.rates_bit_s))
 
 
 @dataclass(frozen=True)
-class CompetitionTrial:
-    """How the flows of one trial shared the bottleneck."""
+class SharedTransfer:
+    """How the flows of one trial shared a network."""
 
-    queue_bdp: float
-    """Length of the queue in bandwidth-delay products."""
+    network: Network
     split: Split
+    strained: bool = False
+    """Whether the machine was too busy during the trial."""
 
 
-@dataclass(frozen=True)
-class Competition:
-    """The result of a competition."""
+def networks(senders: Sequence[Sender], scale: Scale) -> tuple[Network, ...]:
+    """Return the networks of a competition; the first sender is the one under test."""
+    beside = tuple(Beside(sender) for sender in senders[1:])
+    return tuple(shared(level(length), length, beside) for length in QUEUES_BDP[scale])
 
-    flows: tuple[str, ...]
-    """Names of the flows, in the order of their shares."""
-    trials: Sequence[CompetitionTrial]
-    manifest: Mapping[str, Any]
-    unreadable: Sequence[str]
-    """Trials that show nothing about the senders, each with the reason."""
-    invalid: bool = False
-    """Whether an invalid attempt is one of the reasons."""
 
-    def with_queue(self, queue_bdp: float) -> list[Split]:
-        """Return the trials with one length of the queue."""
-        return [trial.split for trial in self.trials if trial.queue_bdp == queue_bdp]
+def shared(
+    name: str, queue_bdp: float, beside: tuple[Beside, ...], lasts_s: float = TIME_LIMIT_S
+) -> Network:
+    """Return a network with a queue of some bandwidth-delay products."""
+    limit = parse_queue_limit(level(queue_bdp)).resolved(RATE_BIT_S, 2 * ONE_WAY_S)[1]
+    return Network(name, RATE_BIT_S, 2 * ONE_WAY_S, limit, beside=beside, lasts_s=lasts_s)
 
-    def queues_bdp(self) -> list[float]:
-        """Return the lengths of the queue that have trials, shortest first."""
-        return sorted({trial.queue_bdp for trial in self.trials})
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it for :func:`json.dumps`."""
-        return {
-            "flows": list(self.flows),
-            "rate_bit_s": RATE_BIT_S,
-            "rtt_s": 2 * ONE_WAY_S,
-            "trials": [
-                {
-                    "queue": level(trial.queue_bdp),
-                    "rates_bit_s": dict(trial.split.rates_bit_s),
-                    "shares": trial.split.shares,
-                    "jain": trial.split.jain,
-                    "queue_delay_s": dict(trial.split.queue_delay_s),
-                    "utilisation": trial.split.utilisation,
-                }
-                for trial in self.trials
-            ],
-            "unreadable": list(self.unreadable),
-        }
+def as_json(flows: Sequence[str], trials: Sequence[SharedTransfer]) -> dict[str, Any]:
+    """Return the result of a competition for :func:`json.dumps`."""
+    return {
+        "flows": list(flows),
+        "rate_bit_s": RATE_BIT_S,
+        "rtt_s": 2 * ONE_WAY_S,
+        "trials": [
+            {
+                "queue": trial.network.name,
+                "rates_bit_s": dict(zip(flows, trial.split.rates_bit_s, strict=True)),
+                "shares": dict(zip(flows, trial.split.shares, strict=True)),
+                "jain": trial.split.jain,
+                "queue_delay_s": dict(trial.split.queue_delay_s),
+                "utilisation": trial.split.utilisation,
+            }
+            for trial in trials
+        ],
+    }
 
 
 def names(senders: Sequence[Sender]) -> tuple[str, ...]:
@@ -123,104 +114,39 @@ def names(senders: Sequence[Sender]) -> tuple[str, ...]:
 
 
 def level(queue_bdp: float) -> str:
-    """Return the factor's level for a length of the queue."""
+    """Return the name of a network by the length of its queue."""
     return f"{queue_bdp:g} BDP"
 
 
-def access(flow: int) -> int:
-    """Return the direction in the packet log from a flow's sender to its client, from flow 0 on."""
-    return 2 * flow + 1
-
-
-def bottleneck(flows: int) -> int:
-    """Return the bottleneck's direction towards the clients."""
-    return 2 * (2 * flows) + 1
-
-
-def experiment(senders: Sequence[Sender], scale: Scale, *, seed: int) -> str:
-    """Return the experiment file of a competition; the first sender is the one under test."""
-    first, flows = senders[0], _by_end(senders)
-    competitors = [_competitor(flows[end], end) for end in list(flows)[1:]]
-    return f"""\
-schema = 1
-name = "competition-{first.implementation.replace(".", "-")[:40]}"
-question = "How do {len(senders)} senders share one bottleneck?"
-replicates = {REPLICATES[scale]}
-seed = {seed}
-time_limit = "{TIME_LIMIT_S} s"
-
-[factors]
-{FACTOR} = [{", ".join(toml_string(level(length)) for length in QUEUES_BDP[scale])}]
-
-[topology]
-hosts = [{", ".join(map(toml_string, _hosts(flows)))}]
-links = [
-{"".join(_links(flows))}]
-
-{_roles(first, "", "roles")}
-{"".join(competitors)}[workload]
-kind = "download"
-size = "{SIZE}"
-"""
-
-
-def _by_end(senders: Sequence[Sender]) -> dict[str, Sender]:
-    """Map the ending of each flow's host names to its sender."""
-    return {"" if number == 1 else f"{number}": one for number, one in enumerate(senders, start=1)}
-
-
-def _hosts(flows: Mapping[str, Sender]) -> list[str]:
-    clients, servers = ([f"{role}{end}" for end in flows] for role in ("client", "server"))
-    return [*clients, "left", "right", *(f"proxy{end}" for end in _proxied(flows)), *servers]
-
-
-def _links(flows: Mapping[str, Sender]) -> list[str]:
-    """Return the links in the order that :func:`access` and :func:`bottleneck` assume."""
-    ends = [(f"client{end}", "left") for end in flows]
-    ends += [(f"{sender.role}{end}", "right") for end, sender in flows.items()]
-    behind = [(f"proxy{end}", f"server{end}") for end in _proxied(flows)]
-    queue = f'queue = {{ limit = {{ factor = "{FACTOR}" }} }}'
-    shared = f'rate = "{RATE_BIT_S} bit/s", delay = "{ONE_WAY_S * 1e3:g} ms", {queue}'
-    return [
-        *(f'    {{ between = ["{one}", "{other}"] }},\n' for one, other in ends),
-        f'    {{ between = ["left", "right"], {shared} }},\n',
-        *(f'    {{ between = ["{one}", "{other}"] }},\n' for one, other in behind),
-    ]
-
-
-def _proxied(flows: Mapping[str, Sender]) -> list[str]:
-    return [end for end, sender in flows.items() if sender.role == "proxy"]
-
-
-def _competitor(sender: Sender, end: str) -> str:
-    return f"[[competitors]]\n\n{_roles(sender, end, 'competitors')}\n"
-
-
-def _roles(sender: Sender, end: str, place: str) -> str:
-    """Return the roles of one flow: its client, and its server or proxy."""
-    return (
-        f"[{place}.client]\nimplementation = {toml_string(sender.client)}\n"
-        f'host = "client{end}"\nhttp_version = "{sender.http_version}"\n\n'
-        + responders(sender, place, end)
-    )
-
-
-def split(
-    flows: Mapping[str, Packets],
+def split(  # noqa: PLR0913 - all but the first two are keywords
+    received: Sequence[Packets],
     bottleneck: Packets,
     *,
+    sent: Sequence[Packets],
     rate_bit_s: float,
     delay_s: float,
     interval_s: tuple[float, float],
 ) -> Split:
-    """Return how the bottleneck was shared in an interval in which all flows were sending."""
+    """Return how the shared link was divided in an interval.
+
+    Args:
+        received: The packets of each flow on its client's link.
+        bottleneck: The packets on the shared link.
+        sent: The packets of each flow on its sender's link.
+        rate_bit_s: Rate of the shared link.
+        delay_s: Its one-way delay.
+        interval_s: Begin and end of the interval.
+    """
     begin_s, end_s = interval_s
-    rates = {
-        name: _delivered(packets, interval_s) * 8 / (end_s - begin_s)
-        for name, packets in flows.items()
-    }
+    rates = [_delivered(flow, interval_s) * 8 / (end_s - begin_s) for flow in received]
     used = _delivered(bottleneck, interval_s) * 8 / (end_s - begin_s) / rate_bit_s
-    return Split(rates, _waits(bottleneck, rate_bit_s, delay_s, interval_s), used)
+    waits = _waits(bottleneck, rate_bit_s, delay_s, interval_s)
+    lost = [
+        1 - len(came) / left if (left := int(np.count_nonzero(~gone.lost))) else 0.0
+        for came, gone in zip(received, sent, strict=True)
+    ]
+    lasts = [float(flow.sent_s[-1] - flow.sent_s[0]) for flow in received]
+    return Split(rates, waits, used, lost, lasts)
 
 
 def _delivered(packets: Packets, interval_s: tuple[float, float]) -> int:

@@ -16,18 +16,20 @@ from httpbed.addons.conformance import windows_report as windows
 from httpbed.addons.conformance.competition import (
     ONE_WAY_S,
     RATE_BIT_S,
-    Competition,
     Split,
-    level,
 )
-from httpbed.addons.conformance.properties import Judgement, PropertyResult
+from httpbed.addons.conformance.properties import ConformanceEvidence, Judgement, PropertyResult
 from httpbed.base import units
+from httpbed.report import markdown as written
 from httpbed.report import svg, templating
 from httpbed.report.terminal import Console
 
 TEMPLATE = "conformance.html.j2"
 KEY_WIDTH, COMPETITION_KEY_WIDTH = 9, 10
 MARKS = {True: ("ok", "green"), False: ("FAILED", "red"), None: ("not seen", "yellow")}
+YOURSELF = ("judge yourself", "dim")
+RIGHT = frozenset({"seen", "reno", "cubic", "asked", "n"})
+"""Columns of figures."""
 TONES = {True: "better", False: "worse", None: ""}
 
 
@@ -37,22 +39,10 @@ def show(judgement: Judgement, record: Path | None, page: Path | None, out: Cons
     out.print(Text(f"{'judged as':<{KEY_WIDTH}}  {judgement.sender.judged_as}"))
     out.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("property")
-    table.add_column("seen", justify="right")
-    table.add_column("asked", justify="right")
-    table.add_column("")
-    table.add_column("n", justify="right")
-    table.add_column("")
+    for name in head(judgement):
+        table.add_column(name, justify="right" if name in RIGHT else "left")
     for finding in judgement.findings:
-        mark = Text(*MARKS[finding.passed])
-        cells = (
-            finding.name,
-            figure(finding.observed),
-            tolerance(finding),
-            finding.unit,
-            str(finding.n),
-        )
-        table.add_row(*map(Text, cells), mark)
+        table.add_row(*map(Text, cells(judgement, finding)), Text(*mark(finding)))
     out.print(table)
     out.print()
     for key, line in closing(judgement, record, page):
@@ -68,6 +58,39 @@ def who(judgement: Judgement) -> str:
     return ", ".join(texts)
 
 
+def references(judgement: Judgement) -> tuple[str, ...]:
+    """Return the names of the senders whose figures stand beside."""
+    return tuple(dict.fromkeys(name for one in judgement.findings for name in one.references))
+
+
+def _has_networks(judgement: Judgement) -> bool:
+    return any(finding.network for finding in judgement.findings)
+
+
+def head(judgement: Judgement) -> list[str]:
+    """Return the columns of the findings; the last one is the verdict's."""
+    first = ["criterion", "network"] if _has_networks(judgement) else ["property"]
+    return [*first, "seen", *references(judgement), "asked", "unit", "n", ""]
+
+
+def cells(judgement: Judgement, finding: PropertyResult) -> list[str]:
+    """Return a finding's cells below :func:`head`, without the verdict."""
+    return [
+        finding.name,
+        *([finding.network] if _has_networks(judgement) else []),
+        figure(finding.observed),
+        *(figure(finding.references.get(name)) for name in references(judgement)),
+        tolerance(finding),
+        finding.unit,
+        str(finding.n),
+    ]
+
+
+def mark(finding: PropertyResult) -> tuple[str, str]:
+    """Return the verdict's word and colour."""
+    return YOURSELF if finding.is_open and finding.n else MARKS[finding.passed]
+
+
 def figure(value: float | None) -> str:
     """Write a figure with three digits."""
     return "-" if value is None else f"{value:.3g}"
@@ -76,9 +99,11 @@ def figure(value: float | None) -> str:
 def tolerance(finding: PropertyResult) -> str:
     """Write the tolerance of a property."""
     low, high = finding.low, finding.high
+    if finding.is_open:
+        return ""
     if high == float("inf"):
-        return f">= {low:g}"
-    return f"<= {high:g}" if low == 0 else f"{low:g} .. {high:g}"
+        return f">= {low:.3g}"
+    return f"<= {high:.3g}" if low == 0 else f"{low:g} .. {high:g}"
 
 
 def outcome(judgement: Judgement) -> str:
@@ -86,14 +111,15 @@ def outcome(judgement: Judgement) -> str:
     if not judgement.evidence.transfers.every:
         hindered = judgement.evidence.invalid
         return f"nothing judged: {'no trial is valid' if hindered else 'no download succeeded'}"
-    findings, failed = judgement.findings, judgement.failed
+    findings = [finding for finding in judgement.findings if not (finding.is_open and finding.n)]
+    left = len(judgement.findings) - len(findings)
+    yours = f"; {left} figures for you to judge" if left else ""
     unseen = sum(finding.passed is None for finding in findings)
     if judgement.passed:
-        return (
-            f"passed: {len(findings)} of {len(findings)} properties as {judgement.sender.judged_as}"
-        )
-    texts = f"{len(failed)} of {len(findings)} properties out of tolerance"
-    texts += f", {unseen} not seen" if unseen else ""
+        as_what = f"as {judgement.sender.judged_as}" if not left else "with a bound"
+        return f"passed: {len(findings)} of {len(findings)} properties {as_what}{yours}"
+    texts = f"{len(judgement.failed)} of {len(findings)} properties out of tolerance"
+    texts += f", {unseen} not seen{yours}" if unseen else yours
     blind = len(judgement.evidence.unreadable)
     return f"not passed: {texts}" + (f", {blind} trial(s) not read" if blind else "")
 
@@ -146,14 +172,11 @@ def closing(
 
 def render(judgement: Judgement) -> str:
     """Render the report."""
+    columns = head(judgement)
     rows = [
         {
-            "name": finding.name,
-            "observed": figure(finding.observed),
-            "tolerance": tolerance(finding),
-            "unit": finding.unit,
-            "n": finding.n,
-            "mark": MARKS[finding.passed][0],
+            "cells": list(zip(columns, cells(judgement, finding), strict=False)),
+            "mark": mark(finding)[0],
             "tone": TONES[finding.passed],
         }
         for finding in judgement.findings
@@ -162,7 +185,9 @@ def render(judgement: Judgement) -> str:
         TEMPLATE,
         __package__,
         sender=who(judgement),
-        judged_as=judgement.sender.judged_as,
+        question=judgement.question,
+        columns=columns,
+        right=RIGHT,
         outcome=outcome(judgement),
         rows=rows,
         notes=list(notes(judgement)),
@@ -176,34 +201,48 @@ def render(judgement: Judgement) -> str:
     )
 
 
-def show_competition(competition: Competition, out: Console) -> None:
-    """Print a line for each length of the queue, with the medians of its trials."""
+def markdown(judgement: Judgement) -> str:
+    """Write the report as Markdown, without its plots."""
+    columns = head(judgement)
+    rows = (
+        map(written.escaped, (*cells(judgement, one), mark(one)[0])) for one in judgement.findings
+    )
+    answer = outcome(judgement)
+    lines = [
+        f"# {written.escaped(judgement.question)}",
+        "",
+        f"{written.escaped(who(judgement))}. {written.escaped(answer[:1].upper() + answer[1:])}.",
+        "",
+        *written.table(columns, [name in RIGHT for name in columns], map(tuple, rows)),
+        "",
+        *(f"- {written.escaped(note)}" for note in notes(judgement)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def show_competition(flows: Sequence[str], evidence: ConformanceEvidence, out: Console) -> None:
+    """Print a line for each network, with the medians of its trials."""
     link = f"{units.format_rate(RATE_BIT_S)}, {units.format_duration(2 * ONE_WAY_S)} round trip"
     out.print(Text(f"{'bottleneck':<{COMPETITION_KEY_WIDTH}}  {link}, droptail"))
     out.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     table.add_column("queue")
-    for name in competition.flows:
+    for name in (*flows, "Jain", "queue delay p50", "p95", "used", "n"):
         table.add_column(name, justify="right")
-    for name in ("Jain", "queue delay p50", "p95", "used", "n"):
-        table.add_column(name, justify="right")
-    for queue in competition.queues_bdp():
-        table.add_row(*map(Text, _cells(queue, competition)))
+    for network in evidence.transfers.planned:
+        if trials := evidence.transfers.sharing(network.name):
+            table.add_row(*map(Text, _cells(network.name, [one.split for one in trials])))
     out.print(table)
     out.print()
-    for reason in competition.unreadable:
+    for reason in evidence.unreadable:
         out.print(Text(f"{'note':<{COMPETITION_KEY_WIDTH}}  not read: {reason}"), soft_wrap=True)
 
 
-def _cells(queue: float, competition: Competition) -> list[str]:
-    trials = competition.with_queue(queue)
-    shares = [
-        units.format_share(round(_of(trials, lambda one, name=name: one.shares[name]), 3))  # type: ignore[misc]
-        for name in competition.flows
-    ]
+def _cells(queue: str, trials: Sequence[Split]) -> list[str]:
+    shares = zip(*(trial.shares for trial in trials), strict=True)
     return [
-        level(queue),
-        *shares,
+        queue,
+        *(units.format_share(round(median(share), 3)) for share in shares),
         f"{_of(trials, lambda one: one.jain):.2f}",
         _delay(trials, "p50"),
         _delay(trials, "p95"),

@@ -10,15 +10,16 @@ does not make a wrong sender pass. So what passes counts, and what fails is not 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from httpbed.addons.conformance import behaviour, competition, networks, senders
 from httpbed.addons.conformance import sender as records
-from httpbed.addons.conformance.competition import Competition, CompetitionTrial, Split
+from httpbed.addons.conformance.competition import SharedTransfer, Split
 from httpbed.addons.conformance.flight import Flight, flight, load_packets
 from httpbed.addons.conformance.networks import REPLICATES, Network
 from httpbed.addons.conformance.properties import (
@@ -35,7 +36,7 @@ from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import AttemptProgress
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import ONE, DesignOptions, RunSettings
+from httpbed.campaign.settings import DesignOptions, RunSettings
 from httpbed.experiment import check
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.experiment.trial import Attempt, Check
@@ -51,6 +52,8 @@ SEED = 20261121
 """Shared by all conformance tests, so that any two senders meet the same losses."""
 RETRIES = 1
 """Retries of a trial on a busy machine; few, because its packet log can still be read."""
+UNDER_TEST = "under test"
+"""Level of the sender under test."""
 NO_BODY = "no byte of the body arrived"
 EXPECTED_WHEN_STOPPED = frozenset(
     one.id for one in (check.STATUS_OF_ONE, check.STATUS, check.LENGTHS, check.BODY, check.BODIES)
@@ -62,11 +65,10 @@ JUDGED = frozenset({"completed", "timed out", "failed"})
 
 @dataclass(frozen=True)
 class ConformanceTest:
-    """A conformance test before it runs."""
+    """A conformance test, or a competition, before it runs."""
 
-    sender: Sender
-    suite: SuiteName
-    scale: Scale
+    senders: Mapping[str, Sender]
+    """The senders by their level; the first is the one under test."""
     networks: tuple[Network, ...]
     loaded: LoadedExperiment
     catalog: Catalog
@@ -85,15 +87,48 @@ def prepare(
         remedy = "choose a sender with BBR, such as --congestion-control bbr, or add --judged-as"
         raise ConfigError([Mistake("--suite", reason, remedy)])
     planned = SUITES[suite].networks(scale, sender.judged_as)
-    text = networks.experiment(sender, planned, replicates=REPLICATES[scale], seed=SEED)
+    question = SUITES[suite].question.format(sender=sender)
+    others = {
+        name: other
+        for name, other in SUITES[suite].references.items()
+        if networks.roles(other) != networks.roles(sender)
+    }
+    senders = {UNDER_TEST: sender, **others}
+    stated = {"question": question, "replicates": REPLICATES[scale]}
+    return _loaded(senders, planned, catalog, clock, **stated)
+
+
+def prepare_competition(
+    competitors: Sequence[Sender], catalog: Catalog, scale: Scale, clock: Clock = "real"
+) -> ConformanceTest:
+    """Return a competition, with its experiment loaded; the first sender is the one under test.
+
+    Raises:
+        ConfigError: With every reason why it cannot run.
+    """
+    planned = competition.networks(competitors, scale)
+    question = f"How do {len(competitors)} senders share one bottleneck?"
+    senders = {UNDER_TEST: competitors[0]}
+    stated = {"question": question, "replicates": competition.REPLICATES[scale]}
+    return _loaded(senders, planned, catalog, clock, **stated)
+
+
+def _loaded(
+    senders: Mapping[str, Sender],
+    planned: tuple[Network, ...],
+    catalog: Catalog,
+    clock: Clock,
+    **stated: Any,
+) -> ConformanceTest:
+    text = networks.experiment(senders, planned, seed=SEED, **stated)
     loaded = preparation.load(text, catalog, options=DesignOptions(clock=clock))
-    return ConformanceTest(sender, suite, scale, planned, loaded, catalog)
+    return ConformanceTest(senders, planned, loaded, catalog)
 
 
 def run(
     test: ConformanceTest, folder: Path, settings: RunSettings, *, tell: Tell, say: Say
-) -> Judgement:
-    """Run or resume a test as the campaign ``folder``, and judge the sender.
+) -> ConformanceEvidence:
+    """Run or resume a test as the campaign ``folder``, and read its packet logs.
 
     Raises:
         ConfigError: The folder holds something else.
@@ -103,8 +138,15 @@ def run(
     ready = campaign_run.prepare(test.loaded, test.catalog, settings, say=say)
     with campaign_run.opened(ready, folder, jobs=settings.jobs, say=say) as work:
         work.finish(tell=tell, retries=RETRIES)
-        evidence = read(work.campaign, test.networks)
-    return reach(test.sender, _key(test, ready.manifest), test.scale, evidence, test.suite)
+        return read(work.campaign, test.networks)
+
+
+def judge(
+    test: ConformanceTest, evidence: ConformanceEvidence, scale: Scale, suite: SuiteName
+) -> Judgement:
+    """Judge the sender under test by the evidence of its test."""
+    sender = test.senders[UNDER_TEST]
+    return reach(sender, _key(test, sender, evidence.manifest), scale, evidence, suite)
 
 
 def keep(judgement: Judgement) -> Path | None:
@@ -119,9 +161,9 @@ def keep(judgement: Judgement) -> Path | None:
     return records.write(judgement.key, judgement.scale, judgement.as_json())
 
 
-def _key(test: ConformanceTest, manifest: Mapping[str, Any]) -> SenderKey:
-    sender = test.sender
-    roles = test.loaded.scenarios()[0].roles
+def _key(test: ConformanceTest, sender: Sender, manifest: Mapping[str, Any]) -> SenderKey:
+    tested = (t for t in test.loaded.trials if t.levels[networks.SENDER] == UNDER_TEST)
+    roles = next(tested).scenario().roles
     role = roles.server if sender.role == "server" else roles.proxies[0]
     return senders.key(test.catalog[sender.implementation], role, sender.http_version, manifest)
 
@@ -129,19 +171,31 @@ def _key(test: ConformanceTest, manifest: Mapping[str, Any]) -> SenderKey:
 def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
     """Read the last attempt at every trial of a test's campaign."""
     by_name = {network.name: network for network in planned}
-    transfers, unreadable = list[SenderTransfer](), list[str]()
-    invalid = False
+    alone, shared = (defaultdict[str, list[Any]](list) for _ in range(2))
+    unreadable, invalid = list[str](), False
     for attempt in campaign.attempts().values():
         network = by_name[attempt.trial.levels[networks.FACTOR]]
-        sent = _from_log(campaign, attempt, partial(_flight, attempt))
+        sender = attempt.trial.levels.get(networks.SENDER, UNDER_TEST)
+        reader: Callable[[Path], Split | Flight] = (
+            partial(split_of, network) if network.beside else partial(_flight, attempt)
+        )
+        sent = _from_log(campaign, attempt, reader)
         strained = attempt.outcome.kind == "invalid"
         if isinstance(sent, str):
-            unreadable.append(f"{network.name}: {sent}")
+            whose = "" if sender == UNDER_TEST else f"{sender}, "
+            unreadable.append(f"{whose}{network.name}: {sent}")
             invalid |= strained
+        elif isinstance(sent, Split):
+            shared[sender].append(SharedTransfer(network, sent, strained))
         else:
-            transfers.append(SenderTransfer(network, sent, strained=strained))
+            alone[sender].append(SenderTransfer(network, sent, strained))
+    transfers = {
+        sender: Transfers(planned, alone[sender], shared[sender])
+        for sender in (UNDER_TEST, *alone, *shared)
+    }
+    own = transfers.pop(UNDER_TEST)
     return ConformanceEvidence(
-        Transfers(planned, transfers), campaign.manifest, unreadable, invalid
+        replace(own, references=transfers), campaign.manifest, unreadable, invalid
     )
 
 
@@ -157,77 +211,30 @@ class NoDataError(ValueError):
     """A packet log is sound, but a sender in it sent no data."""
 
 
-def prepare_competition(
-    competitors: Sequence[Sender], catalog: Catalog, scale: Scale, clock: Clock = "real"
-) -> LoadedExperiment:
-    """Load the experiment of a competition.
-
-    Raises:
-        ConfigError: With every reason why it cannot run.
-    """
-    text = competition.experiment(competitors, scale, seed=SEED)
-    return preparation.load(text, catalog, options=DesignOptions(clock=clock))
-
-
-def compete(  # noqa: PLR0913 - all but the first three are keywords
-    competitors: Sequence[Sender],
-    loaded: LoadedExperiment,
-    folder: Path,
-    *,
-    catalog: Catalog,
-    settings: RunSettings,
-    tell: Tell,
-    say: Say,
-) -> Competition:
-    """Run a competition as the campaign ``folder``, one trial at a time, and read the shares.
-
-    Raises:
-        ConfigError: The folder holds something else.
-        HostError: This machine cannot run it.
-    """
-    campaign_run.require_place(loaded, folder)
-    ready = campaign_run.prepare(loaded, catalog, settings, say=say)
-    with campaign_run.opened(ready, folder, jobs=ONE, say=say) as work:
-        work.finish(tell=tell, retries=RETRIES)
-        return read_competition(work.campaign, competition.names(competitors))
-
-
-def read_competition(campaign: Campaign, flows: Sequence[str]) -> Competition:
-    """Read the last attempt at every trial of a competition."""
-    trials, unreadable, invalid = list[CompetitionTrial](), list[str](), False
-    lengths = {competition.level(length): length for length in competition.QUEUES_BDP["full"]}
-    for attempt in campaign.attempts().values():
-        queue = attempt.trial.levels[competition.FACTOR]
-        shares = _from_log(campaign, attempt, lambda log: split_of(log, flows))
-        if isinstance(shares, str):
-            unreadable.append(f"queue of {queue}: {shares}")
-            invalid |= attempt.outcome.kind == "invalid"
-        else:
-            trials.append(CompetitionTrial(lengths[queue], shares))
-    return Competition(tuple(flows), trials, campaign.manifest, unreadable, invalid)
-
-
-def split_of(log: Path, flows: Sequence[str]) -> Split:
-    """Return how the flows of one trial shared the bottleneck, after all have settled.
+def split_of(network: Network, log: Path) -> Split:
+    """Return how the flows of one trial shared a network, after all have settled.
 
     Raises:
         OSError: The log cannot be read.
         ValueError: It is not a packet log, or a flow is missing in it.
     """
-    directions = map(competition.access, range(len(flows)))
-    *each, together = load_packets(log, *directions, competition.bottleneck(len(flows)))
-    own = dict(zip(flows, each, strict=True))
-    if missing := [name for name, one in own.items() if not len(one)]:
-        raise NoDataError(f"nothing was sent by {', '.join(missing)}")
-    begin_s = min(float(one.sent_s[0]) for one in own.values())
+    count = 1 + len(network.beside)
+    directions = [networks.access(flow) for flow in range(count)]
+    directions += [networks.sending(flow, count) for flow in range(count)]
+    *packets, together = load_packets(log, *directions, networks.bottleneck(count))
+    received, sent = packets[:count], packets[count:]
+    if missing := [number for number, flow in enumerate(received, start=1) if not len(flow)]:
+        raise NoDataError(f"nothing was sent by {', '.join(f'flow {one}' for one in missing)}")
+    begin_s = min(float(flow.sent_s[0]) for flow in received)
     return competition.split(
-        own,
+        received,
         together,
-        rate_bit_s=competition.RATE_BIT_S,
-        delay_s=competition.ONE_WAY_S,
+        sent=sent,
+        rate_bit_s=network.rate_bit_s,
+        delay_s=network.rtt_s / 2,
         interval_s=(
             begin_s + competition.SETTLED_S,
-            begin_s + competition.TIME_LIMIT_S - 1.0,
+            begin_s + network.lasts_s - competition.LAST_S,
         ),
     )
 

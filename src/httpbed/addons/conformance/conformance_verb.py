@@ -31,7 +31,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign.executor import RunParts
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import Parallelism, RunSettings
+from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.options import OneOf, WholeNumber
@@ -85,7 +85,9 @@ RECORD = "conformance.json"
     default="control",
     show_default=True,
     help="control: what the congestion control's name promises, which campaigns cite; bbr: the"
-    " example cases of draft-ietf-ccwg-bbr that packets show, best with --clock virtual.",
+    " example cases of draft-ietf-ccwg-bbr that packets show; bcp133: the criteria of RFC 9743 for"
+    " any congestion control, beside the kernel's Reno and CUBIC. The last two are best with"
+    " --clock virtual.",
 )
 @click.option(
     "--against",
@@ -240,13 +242,15 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
     test = conformance_session.prepare(sender, catalog, options.scale, options.clock, options.suite)
     settings = replace(_settings(), jobs=Parallelism(options.jobs))
     with _reporter(test.loaded) as reporter:
-        judgement = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
+        evidence = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
+    judgement = conformance_session.judge(test, evidence, options.scale, options.suite)
     # A result from a machine that was too busy does not replace an earlier one.
     record = conformance_session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
     page = None
     if options.output is not None:
         page = options.output / PAGE
         page.write_text(report.render(judgement), encoding="utf-8")
+        page.with_suffix(".md").write_text(report.markdown(judgement), encoding="utf-8")
         (options.output / RECORD).write_text(json.dumps(judgement.as_json(), indent=1) + "\n")
     if options.as_json:
         echo(json.dumps(judgement.as_json(), indent=1))
@@ -263,26 +267,21 @@ def _exit_code(judgement: Judgement) -> int:
 
 
 def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
+    from httpbed.addons.conformance import competition, conformance_session
     from httpbed.addons.conformance import conformance_report as report
-    from httpbed.addons.conformance import conformance_session
     from httpbed.report import terminal
 
-    loaded = conformance_session.prepare_competition(senders, catalog, options.scale, options.clock)
-    with _folder(options.output) as folder, _reporter(loaded) as reporter:
-        outcome = conformance_session.compete(
-            senders,
-            loaded,
-            folder,
-            catalog=catalog,
-            settings=_settings(),
-            tell=reporter.report,
-            say=say,
-        )
+    test = conformance_session.prepare_competition(senders, catalog, options.scale, options.clock)
+    flows = competition.names(senders)
+    settings = replace(_settings(), jobs=ONE)
+    with _folder(options.output) as folder, _reporter(test.loaded) as reporter:
+        evidence = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
     if options.as_json:
-        echo(json.dumps(outcome.as_json(), indent=1))
+        shares = competition.as_json(flows, evidence.transfers.shared)
+        echo(json.dumps({**shares, "unreadable": [*evidence.unreadable]}, indent=1))
     else:
-        report.show_competition(outcome, terminal.console())
-    return EXIT_HOST if outcome.invalid else int(bool(outcome.unreadable))
+        report.show_competition(flows, evidence, terminal.console())
+    return EXIT_HOST if evidence.invalid else int(bool(evidence.unreadable))
 
 
 def _settings() -> RunSettings:

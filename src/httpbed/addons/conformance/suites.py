@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from httpbed.addons.conformance import bbr_cases, networks, properties
+from httpbed.addons.conformance import bbr_cases, bcp133, networks, properties
 from httpbed.addons.conformance.flight import median_delivery_s
 from httpbed.addons.conformance.networks import Network
 from httpbed.addons.conformance.properties import (
@@ -40,6 +40,10 @@ class Suite:
     """The controls that it can judge."""
     is_cited: bool
     """Whether campaigns cite its result."""
+    question: str = "Does {sender.implementation} send as {sender.judged_as} should?"
+    """With the sender's fields in braces."""
+    references: Mapping[str, Sender] = field(default_factory=dict)
+    """Senders that run in the same networks, for comparison, by their names."""
 
 
 SUITES: Mapping[SuiteName, Suite] = {
@@ -47,6 +51,15 @@ SUITES: Mapping[SuiteName, Suite] = {
         networks.networks, properties.judge, lambda _: (), frozenset(CONTROLS), is_cited=True
     ),
     "bbr": Suite(bbr_cases.networks, bbr_cases.judge, bbr_cases.notes, BBR, is_cited=False),
+    "bcp133": Suite(
+        bcp133.networks,
+        bcp133.judge,
+        bcp133.notes,
+        frozenset(CONTROLS),
+        is_cited=False,
+        question="What does {sender.implementation} do by the criteria of BCP 133?",
+        references=bcp133.REFERENCES,
+    ),
 }
 
 
@@ -69,4 +82,5 @@ def reach(
         remarks=tuple(SUITES[suite].notes(transfers)),
         short_s={size: median_delivery_s(starts, size) for size in SHORT_BYTES if starts},
         evidence=evidence,
+        question=SUITES[suite].question.format(sender=sender),
     )

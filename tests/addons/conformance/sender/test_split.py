@@ -39,9 +39,16 @@ def test_two_flows_share_a_bottleneck() -> None:
     fast, slow = stream(3000, 0.002, 0.05), stream(1000, 0.006, 0.05)
     bottleneck = stream(4000, 0.0015, 0.020 + 0.0012 + 0.003)
     found = competition.split(
-        {"a": fast, "b": slow}, bottleneck, rate_bit_s=10e6, delay_s=0.02, interval_s=(1.0, 5.0)
+        [fast, slow],
+        bottleneck,
+        sent=[stream(4000, 0.002, 0.05), slow],
+        rate_bit_s=10e6,
+        delay_s=0.02,
+        interval_s=(1.0, 5.0),
     )
-    assert found.shares == pytest.approx({"a": 0.75, "b": 0.25}, abs=0.001)
+    assert found.shares == pytest.approx([0.75, 0.25], abs=0.001)
     assert found.jain == pytest.approx(1 / (2 * (0.75**2 + 0.25**2)), abs=0.001)
     assert found.queue_delay_s["p50"] == pytest.approx(0.003)
+    assert found.lost == [0.25, 0]
+    assert found.lasts_s == pytest.approx([5.998, 5.994])
     assert found.utilisation == pytest.approx(0.8, abs=0.001)
