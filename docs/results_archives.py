@@ -30,6 +30,8 @@ PAPERS = {
     "ranjan2019": ("Ranjan 2019", "pages of few and many images"),
 }
 """Authors and years of a study's papers, and its subject, in the order of the page."""
+ANNOUNCED_SINCE = "2026-11-28T11:40"
+"""Since when servers announce HTTP/3 to browsers."""
 _ID = re.compile(r"([A-Z]+)-(\d+)(.*)")
 Claim = Mapping[str, Any]
 Clock = Literal["real", "virtual"]
@@ -73,6 +75,12 @@ class PublishedExperiment:
     def is_repetition(self) -> bool:
         """Whether it has another seed than the first archive of its clock."""
         return self.place.startswith(f"{REPEATED}/")
+
+    @property
+    def is_unannounced(self) -> bool:
+        """Whether it has page loads from servers that did not announce HTTP/3 (decision 65)."""
+        manifest = self.results.manifest
+        return bool(manifest.get("sites")) and manifest["started"] < ANNOUNCED_SINCE
 
     @cached_property
     def stated(self) -> Experiment:

@@ -18,6 +18,7 @@ from results_archives import PUBLISHED, Claim, Clock, PublishedExperiment, place
 OTHER: Mapping[Clock, Clock] = {"virtual": "real", "real": "virtual"}
 NOT_RUN = "not run"
 CAUSE = "computing, which takes no time in virtual time"
+UNANNOUNCED = "the servers of one did not announce HTTP/3"
 HEAD = ("clock", "found again")
 """The columns of a table whose claims have several archives."""
 
@@ -37,7 +38,11 @@ def claims_of(found: Sequence[PublishedExperiment]) -> list[Claim]:
 
 
 def _answer(judged: Sequence[tuple[PublishedExperiment, Claim]]) -> Claim:
-    firsts = {one.clock: claim for one, claim in judged if not one.is_repetition}
+    firsts = {
+        one.clock: {**claim, "unannounced": one.is_unannounced}
+        for one, claim in judged
+        if not one.is_repetition
+    }
     repeated = [(one, claim) for one, claim in judged if one.is_repetition]
     clock = _deciding(firsts)
     own, beside = firsts[clock], firsts.get(OTHER[clock])
@@ -145,7 +150,8 @@ def section(claims: Sequence[Claim]) -> Iterator[str]:
 def _differing(claim: Claim) -> Iterator[list[str]]:
     by_clock = {claim["clock"]: claim, OTHER[claim["clock"]]: claim["beside"]}
     virtual, real = (_cells(by_clock[clock]) for clock in ("virtual", "real"))
-    why = {**_stated()["computing"], **_stated()["causes"]}.get(claim["id"], CAUSE)
+    cause = CAUSE if claim["unannounced"] == claim["beside"]["unannounced"] else UNANNOUNCED
+    why = {**_stated()["computing"], **_stated()["causes"]}.get(claim["id"], cause)
     for levels in virtual:
         if levels in real and _are_apart(virtual[levels], real[levels]):
             yield [claim["id"], levels, _number(virtual[levels]), _number(real[levels]), why]

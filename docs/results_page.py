@@ -17,6 +17,7 @@ import results_clocks
 import results_explained
 import results_senders
 from httpbed.addons.claims.claims_report import block_numbers
+from httpbed.report.phrasing import listed
 from markdown_table import table
 from results_archives import PUBLISHED, ROOT, PublishedExperiment, studies, whole
 from results_clocks import claims_of
@@ -91,6 +92,15 @@ def _study(
         + ", ".join(f"[{_archive(one)}](../results/{one.place}/report.html)" for one in found)
         + "."
     )
+    if unannounced := [_archive(one) for one in found if one.is_unannounced]:
+        yield (
+            f"**Measured with a fault:** {listed(unannounced)}. The servers did not announce HTTP/3"
+            " to the browser, which real ones do. Chromium then holds requests of low priority"
+            " back over HTTP/3, and not over HTTP/2. This lengthens loads over HTTP/3 with many"
+            " resources at long round trips, up to 1.4 times where it was measured"
+            " ([decision 65](decisions/0065-servers-announce-http3-to-browsers.md)). These"
+            " campaigns run again; until then their verdicts hold for such servers."
+        )
     claims = claims_of(found)
     clocks = results_clocks.have_several(claims)
     head = ["claim", "", "published", "measured here", "n", "verdict", "in control arms"]

@@ -13,6 +13,8 @@ from results_archives import Claim, Clock
 
 COMPUTING = "Z-1"
 """A claim that computing decides."""
+INTERVAL_APART = {"value": 0.8, "low": 0.7, "high": 0.9}
+"""An estimate whose interval does not meet that of other claims here."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Archive:
     claims: tuple[Claim, ...]
     seeds: tuple[int, ...] = (1,)
     is_repetition: bool = False
+    is_unannounced: bool = False
 
 
 def claim(verdict: str, name: str = "A-1", **changed: Any) -> dict[str, Any]:
@@ -98,6 +101,15 @@ def test_cells_whose_intervals_do_not_meet_are_named() -> None:
     assert "| A-1 | 5 % |" in text
     assert results_clocks.CAUSE in text
     assert "1 %" not in text
+
+
+def test_a_server_that_announces_no_http3_is_the_cause_of_a_difference() -> None:
+    """If one archive has such servers and the other has not."""
+    near, far = claim("reproduced"), claim("reproduced", estimate=INTERVAL_APART)
+    archives = (Archive("real", (far,), is_unannounced=True), Archive("virtual", (near,)))
+    text = "\n".join(results_clocks.section([answer(*archives)]))
+    assert results_clocks.UNANNOUNCED in text
+    assert results_clocks.CAUSE not in text
 
 
 def test_a_verdict_of_another_seed_is_found_again_or_not() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from browsing import Setting, catalog, place
+from httpbed.addons.pages.load import driver_output
 from httpbed.experiment.workload import PageVisit
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
@@ -16,6 +18,10 @@ from httpbed.trial import evidence
 pytestmark = [pytest.mark.namespaces]
 PICTURE = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
 IMAGES = 3
+SCRIPTS = 30
+"""More than Chromium requests at a time from a server without priorities."""
+LONG_RTT_S = 1.0
+"""Longer than a busy machine delays the browser."""
 
 
 @pytest.fixture
@@ -36,7 +42,8 @@ def visited(tmp_path: Path, site: Path, visit: PageVisit, version: str) -> Seque
     """Load the page, and return what browser and server tell of it."""
 
     async def load() -> None:
-        async with place(tmp_path, Setting(site, ("client",), visit=visit)) as made:
+        setting = Setting(site, ("client",), http_version=version, visit=visit)
+        async with place(tmp_path, setting) as made:
             told = await made.load("client", made.driver("client", "/index.html", version))
         assert (told["ended"], told["truncated"]) == ("loaded", False), told["reason"]
 
@@ -104,3 +111,28 @@ def test_a_repeat_view_asks_again_for_the_document_only(tmp_path: Path, site: Pa
         assert [(one.path, one.status) for one in told.requests] == [("/index.html", 304)]
     assert not connections(log.requests) & connections(log.before)
     assert document(log).resumed is False
+
+
+@pytest.mark.parametrize("server", ["nginx", "caddy", "envoy", "aioquic"])
+def test_a_browser_sends_all_requests_at_once_over_http3(tmp_path: Path, server: str) -> None:
+    """No script waits for another's response, a round trip later, as over HTTP/1.1."""
+    site = tmp_path / "site"
+    site.mkdir()
+    scripts = [f"{number}.js" for number in range(SCRIPTS)]
+    tags = "".join(f'<script defer src="/{name}"></script>' for name in scripts)
+    (site / "index.html").write_text(f"<!doctype html><title>page</title>{tags}")
+    for name in scripts:
+        (site / name).write_text("void 0;")
+    delay = f"{LONG_RTT_S / 2:g} s"
+    setting = Setting(site, ("client",), server=server, http_version="3", delay=delay)
+
+    async def load() -> None:
+        async with place(tmp_path, setting) as made:
+            told = await made.load("client", made.driver("client", "/index.html", "3"))
+        assert told["ended"] == "loaded", told["reason"]
+
+    asyncio.run(load())
+    requests = driver_output.read(tmp_path / "trial/client").requests
+    sent_s = [one.send_start_s or math.nan for one in requests if one.url.endswith(".js")]
+    assert len(sent_s) == SCRIPTS
+    assert max(sent_s) - min(sent_s) < LONG_RTT_S / 2

@@ -50,6 +50,8 @@ class Setting:
     """Names of the loads."""
     browser: str = SHELL
     server: str = "nginx"
+    http_version: str = "2"
+    """Of the server's requests."""
     rate: str = "10 Mbit/s"
     delay: str = "20 ms"
     visit: PageVisit = "cold"
@@ -130,7 +132,7 @@ class Place:
             name="server",
             role="server",
             host="server",
-            http_version="2",
+            http_version=self.setting.http_version,
             server_name=SERVER_NAME,
             server_address=self.planned.address("server", "client"),
             port=443,

@@ -181,6 +181,7 @@ class Part:
             "upstream_http_version": self.upstream_http_version,
             "time_limit_s": f"{self.time_limit_s:.0f}",
             "workload": "page" if self.page else "download",
+            "announces": "HTTP/3" if self.page and self.http_version == "3" else "nothing",
             **(self.page or NO_PAGE).variables(),
         }
 

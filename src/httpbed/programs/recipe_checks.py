@@ -192,6 +192,7 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "resumption": resumptions,
         "visit": ("prior", "measured"),
         "workload": [kind for kind in ("download", "page") if kind in recipe.workloads],
+        "announces": ("nothing", "HTTP/3"),
         "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
         "net_log": ("on", "off"),
         "page_icon": ("its-own", "unasked"),

@@ -63,9 +63,12 @@ This program cannot import that table, and Python's own table depends on the mac
 class Http3Connection(QuicConnectionProtocol):
     """One client's connection."""
 
-    def __init__(self, *given: Any, content: Path, log: Path, **named: Any) -> None:
+    def __init__(
+        self, *given: Any, content: Path, announcement: dict[bytes, str], log: Path, **named: Any
+    ) -> None:
         super().__init__(*given, **named)
         self.content = content
+        self.announcement = announcement
         self.log = log
         self.http: H3Connection | None = None
         self.handshake: HandshakeCompleted | None = None
@@ -91,6 +94,7 @@ class Http3Connection(QuicConnectionProtocol):
             b":status": str(status),
             b"content-length": str(len(body)),
             b"content-type": media_type(file),
+            **self.announcement,
         }
         encoded = [(name, value.encode()) for name, value in headers.items()]
         http.send_headers(request.stream_id, encoded, end_stream=not body)
@@ -132,6 +136,12 @@ def media_type(file: Path | None) -> str:
     return CONTENT_TYPES.get(file.suffix[1:].lower(), "text/plain") if file else "text/plain"
 
 
+def announcement(options: argparse.Namespace) -> dict[bytes, str]:
+    """Return the header by which a browser knows of HTTP/3 (Alt-Svc, RFC 7838)."""
+    announces = options.announces == "HTTP/3"
+    return {b"alt-svc": f'h3=":{options.port}"; ma=86400'} if announces else {}
+
+
 async def run(options: argparse.Namespace) -> None:
     """Serve until killed."""
     configuration = QuicConfiguration(
@@ -150,7 +160,12 @@ async def run(options: argparse.Namespace) -> None:
             options.address,
             options.port,
             configuration=configuration,
-            create_protocol=partial(Http3Connection, content=options.content, log=options.log),
+            create_protocol=partial(
+                Http3Connection,
+                content=options.content,
+                announcement=announcement(options),
+                log=options.log,
+            ),
             session_ticket_fetcher=tickets.get,
             session_ticket_handler=lambda ticket: tickets.update({ticket.ticket: ticket}),
             retry=options.retry == "on",
@@ -172,6 +187,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-stream-data", type=int, required=True)
     parser.add_argument("--max-datagram-size", type=int, required=True)
     parser.add_argument("--retry", choices=("on", "off"), required=True)
+    parser.add_argument("--announces", choices=("nothing", "HTTP/3"), required=True)
     aioquic_records.add_arguments(parser)
     return parser.parse_args()
 
