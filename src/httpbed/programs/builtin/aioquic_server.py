@@ -87,7 +87,7 @@ class Http3Connection(QuicConnectionProtocol):
     def _answer(self, http: H3Connection, request: HeadersReceived) -> None:
         request_headers = dict(request.headers)
         path = request_headers.get(b":path", b"/").decode(errors="replace")
-        file = self._find(path)
+        file = find(self.content, path)
         status = FOUND if file else NOT_FOUND
         body = file.read_bytes() if file else b""
         headers = {
@@ -101,15 +101,6 @@ class Http3Connection(QuicConnectionProtocol):
         if body:
             http.send_data(request.stream_id, body, end_stream=True)
         self._record(request_headers, status, len(body))
-
-    def _find(self, path: str) -> Path | None:
-        """Return the file of a path; None if it is missing or outside of the content."""
-        name = unquote(urlsplit(path).path).lstrip("/")
-        try:
-            file = (self.content / name).resolve()
-            return file if file.is_relative_to(self.content) and file.is_file() else None
-        except (OSError, ValueError):  # too long, or with a zero byte
-            return None
 
     def _record(self, request_headers: dict[bytes, bytes], status: int, body_bytes: int) -> None:
         """Log request and response; a request before the end of the handshake was early data."""
@@ -129,6 +120,16 @@ class Http3Connection(QuicConnectionProtocol):
         }
         with self.log.open("a") as file:
             file.write(json.dumps(line) + "\n")
+
+
+def find(content: Path, path: str) -> Path | None:
+    """Return the file of a path; None if it is missing or outside of the content."""
+    name = unquote(urlsplit(path).path).lstrip("/")
+    try:
+        file = (content / name).resolve()
+        return file if file.is_relative_to(content) and file.is_file() else None
+    except (OSError, ValueError):  # too long, or with a zero byte
+        return None
 
 
 def media_type(file: Path | None) -> str:
