@@ -193,6 +193,16 @@ def test_a_sender_that_is_a_reference_is_compared_with_itself() -> None:
     assert all(one.references["cubic"] == one.observed for one in bcp133.judge("cubic", compared))
 
 
+@pytest.mark.parametrize("uses_ecn", [False, True])
+def test_a_connection_without_ecn_is_not_said_to_be_covered_with_it(uses_ecn: bool) -> None:
+    """The queue drops the same packets, and some."""
+    dropping = flight(at_rate(), (6.0, 7.0), 0.1)
+    marked = flight(at_rate()) if uses_ecn else dropping
+    trials = [alone("CoDel", dropping), alone("CoDel, ECN", marked)]
+    remarks = [one for one in bcp133.notes(Transfers(PLANNED, trials)) if "ECN" in one]
+    assert len(remarks) == (0 if uses_ecn else 1)
+
+
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize(
     ("options", "senders"),

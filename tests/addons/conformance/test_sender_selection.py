@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,31 @@ def test_neither_end_of_a_tunnel_can_be_tested_alone(name: str) -> None:
     """Each needs the other, and passes on what others send."""
     with pytest.raises(ConfigError, match="test the server behind it"):
         choose(CATALOG, SenderOptions(name, http_version="3"))
+
+
+NEW = """
+schema = 1
+name = "new"
+roles = ["server"]
+http_versions = ["3"]
+workloads = ["download"]
+install = { suite = "trixie", packages = ["new"] }
+version = { argv = ["new"], pattern = '(?P<version>.+)' }
+congestion_control = { quic = { fixed = "copa" } }
+run = { argv = ["new"], ready = { udp = [443] } }
+"""
+
+
+def test_a_control_that_httpbed_does_not_know_is_judged_where_all_are_judged_alike(
+    tmp_path: Path,
+) -> None:
+    """By the criteria of BCP 133; elsewhere the user says as which control."""
+    (tmp_path / "new.toml").write_text(NEW)
+    known, options = catalog.load([tmp_path]), SenderOptions("new")
+    with pytest.raises(ConfigError, match="--judged-as"):
+        choose(known, options)
+    sender = choose(known, replace(options, unknown_as="reno"))
+    assert (sender.algorithm, sender.judged_as) == ("copa", "reno")
 
 
 @pytest.mark.parametrize("scale", SCALES)

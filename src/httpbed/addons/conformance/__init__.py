@@ -1,6 +1,7 @@
 """Does a sender's congestion control behave as its name promises, and how do senders compete?
 
-``flight`` reads windows from packets, ``behaviour`` measures them, ``properties`` and ``bbr_cases``
+``networks`` writes the experiments, ``flight`` reads windows from packets, ``behaviour`` measures
+them, ``competition`` measures the shares of flows; ``properties``, ``bbr_cases`` and ``bcp133``
 judge them with tolerances, ``sender`` keeps the records. Start at ``suites``, and at
 ``conformance_session``, which runs the tests.
 """

@@ -16,17 +16,26 @@ from httpbed.addons.conformance import windows_report as windows
 from httpbed.addons.conformance.competition import (
     ONE_WAY_S,
     RATE_BIT_S,
+    SharedTransfer,
     Split,
 )
-from httpbed.addons.conformance.properties import ConformanceEvidence, Judgement, PropertyResult
+from httpbed.addons.conformance.properties import (
+    ConformanceEvidence,
+    Judgement,
+    PropertyResult,
+    SenderTransfer,
+)
 from httpbed.base import units
 from httpbed.report import markdown as written
 from httpbed.report import svg, templating
+from httpbed.report.phrasing import few
 from httpbed.report.terminal import Console
 
 TEMPLATE = "conformance.html.j2"
 KEY_WIDTH, COMPETITION_KEY_WIDTH = 9, 10
 MARKS = {True: ("ok", "green"), False: ("FAILED", "red"), None: ("not seen", "yellow")}
+MANY = 1000
+"""Larger figures are written without an exponent."""
 YOURSELF = ("judge yourself", "dim")
 RIGHT = frozenset({"seen", "reno", "cubic", "asked", "n"})
 """Columns of figures."""
@@ -36,7 +45,7 @@ TONES = {True: "better", False: "worse", None: ""}
 def show(judgement: Judgement, record: Path | None, page: Path | None, out: Console) -> None:
     """Print the judgement: a line for each property, then what it rests on."""
     out.print(Text(f"{'sender':<{KEY_WIDTH}}  {who(judgement)}"), soft_wrap=True)
-    out.print(Text(f"{'judged as':<{KEY_WIDTH}}  {judgement.sender.judged_as}"))
+    out.print(Text(f"{'question':<{KEY_WIDTH}}  {judgement.question}"), soft_wrap=True)
     out.print()
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     for name in head(judgement):
@@ -93,7 +102,9 @@ def mark(finding: PropertyResult) -> tuple[str, str]:
 
 def figure(value: float | None) -> str:
     """Write a figure with three digits."""
-    return "-" if value is None else f"{value:.3g}"
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if abs(value) < MANY else f"{value:.0f}"
 
 
 def tolerance(finding: PropertyResult) -> str:
@@ -102,8 +113,8 @@ def tolerance(finding: PropertyResult) -> str:
     if finding.is_open:
         return ""
     if high == float("inf"):
-        return f">= {low:.3g}"
-    return f"<= {high:.3g}" if low == 0 else f"{low:g} .. {high:g}"
+        return f">= {figure(low)}"
+    return f"<= {figure(high)}" if low == 0 else f"{low:g} .. {high:g}"
 
 
 def outcome(judgement: Judgement) -> str:
@@ -126,16 +137,19 @@ def outcome(judgement: Judgement) -> str:
 
 def notes(judgement: Judgement) -> Iterator[str]:
     """Yield what explains the figures."""
+    causes: dict[str, list[str]] = {}
     for finding in judgement.findings:
         if finding.why:
-            yield f"{finding.name}: {finding.why}"
+            causes.setdefault(finding.why, []).append(finding.name)
+    for why, names in causes.items():
+        yield f"{', '.join(few(names, 'properties'))}: {why}"
     yield from judgement.remarks
-    strained = sum(one.strained for one in judgement.evidence.transfers.every)
+    transfers = judgement.evidence.transfers
+    trials: list[SenderTransfer | SharedTransfer] = [*transfers.every, *transfers.shared]
+    strained = sum(one.strained for one in trials)
     if strained:
-        trials = len(judgement.evidence.transfers.every)
-        busy = (
-            f"{strained} of {trials} trials ran on a busy machine: what fails there is not judged"
-        )
+        ran = f"{strained} of {len(trials)} trials ran on a busy machine"
+        busy = f"{ran}: what fails there is not judged"
         yield busy + (", but for a held window, which is certain" if _is_held(judgement) else "")
     yield from (f"not read: {blind}" for blind in judgement.evidence.unreadable)
 

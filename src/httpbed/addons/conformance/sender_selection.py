@@ -26,6 +26,8 @@ class SenderOptions:
     http_version: HttpVersion | None = None
     knobs: Mapping[str, str] = field(default_factory=dict)
     judged_as: Control | None = None
+    unknown_as: Control | None = None
+    """As which a control is judged that httpbed does not know; None if it cannot be."""
     client: str = "curl"
     option: str = ""
     """The option that describes all of it in one word; empty if each part has its own option."""
@@ -49,7 +51,7 @@ def choose(catalog: Catalog, options: SenderOptions) -> Sender:
     transport = transport_below(version)
     mistakes += _mistakes(recipe, options, version, catalog.tunnel_ends())
     resolved = recipe.congestion_control.resolved(transport, options.control)
-    judged_as = options.judged_as or family(resolved)
+    judged_as = options.judged_as or family(resolved) or options.unknown_as
     if judged_as is None and not mistakes:
         control = resolved or "its congestion control"
         reason = f"httpbed does not know how {control} should behave"
