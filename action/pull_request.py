@@ -23,11 +23,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.gate import ci_formats, gate_report
+from httpbed.addons.gate import gate_report
 from httpbed.addons.gate.bisection import checkout
+from httpbed.addons.gate.build_measurement import BUILD_TIMEOUT_S, build
 from httpbed.addons.gate.gate_report import Gate
 from httpbed.addons.gate.git_repository import GitError
-from httpbed.addons.gate.program_build import BUILD_TIMEOUT_S, build
 from httpbed.base import units
 from httpbed.base.errors import HttpbedError, RejectedValueError
 from httpbed.store import query
@@ -69,13 +69,13 @@ def measure(inputs: Mapping[str, str]) -> int:
             campaigns = measured(builds, work, inputs)
             read = [query.read(Path(one)) for one in campaigns]
             gate = gate_report.decide(read, metric=None, margin=margin, treatments=True)
-            print(ci_formats.in_github(gate, strict=False), end="")
+            print(gate_report.in_github(gate, strict=False), end="")
             text = gate_report.in_markdown(gate, strict=False)
-            ci_formats.append_to_summary(text)
+            gate_report.append_to_summary(text)
             code, verdict = int(gate_report.fails(gate, strict=False)), str(gate.verdict)
             text += explanation(gate)
     except (NotMeasuredError, HttpbedError, RejectedValueError) as reason:
-        print(f"::error title=httpbed::{ci_formats.escaped(str(reason))}")
+        print(f"::error title=httpbed::{gate_report.escaped(str(reason))}")
         code, verdict, text = 1, "not measured", fenced(str(reason))
     file = work / "comment.md"
     file.write_text(body(verdict, text, reproduce, inputs), encoding="utf-8")
@@ -226,7 +226,7 @@ def comment(text: str, environment: Mapping[str, str]) -> int:
             request(issue, environment, "POST", {"body": text})
     except OSError as error:  # urllib's errors are some
         cause = " (the token may not write)" if getattr(error, "code", 0) in {401, 403, 404} else ""
-        print(f"::notice title=httpbed::no comment: {ci_formats.escaped(str(error))}{cause}")
+        print(f"::notice title=httpbed::no comment: {gate_report.escaped(str(error))}{cause}")
     return 0
 
 

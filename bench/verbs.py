@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from httpbed.cli.verb_table import verbs
+from httpbed.cli.main import verbs
 
 EXPERIMENT = Path(__file__).parents[1] / "experiments" / "examples" / "versions.toml"
 HTTPBED = (sys.executable, "-c", "from httpbed.cli.main import main; main()")

@@ -22,8 +22,8 @@ import readme_results
 import results_archives
 import results_page
 from httpbed.addons.pages.sites import content_types, corpus
+from httpbed.cli.main import verbs
 from httpbed.cli.verb import command_of
-from httpbed.cli.verb_table import verbs
 from httpbed.experiment import profiles
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.check_descriptor import CheckDescriptor

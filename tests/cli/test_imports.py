@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
-from httpbed.cli.verb_table import verbs
+from httpbed.cli.main import verbs
 
 EXPERIMENT = Path(__file__).parents[2] / "experiments" / "examples" / "versions.toml"
 SLOW = ("PIL", "cryptography", "duckdb", "matplotlib", "numpy", "pyarrow", "scipy")

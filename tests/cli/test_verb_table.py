@@ -12,7 +12,7 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.cli.verb_table import verbs
+from httpbed.cli.main import verbs
 from httpbed.experiment.schema import experiment_schema
 from httpbed.programs import catalog
 

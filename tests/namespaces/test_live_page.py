@@ -20,7 +20,7 @@ import open_page
 from campaigns import Ending, campaign, timed
 from families import until
 from httpbed.addons.live import serve_option, server
-from httpbed.addons.live.document import document
+from httpbed.addons.live.watch import document
 from httpbed.results import status
 from orchestrator import Run
 from real_runs import SmallExperiment

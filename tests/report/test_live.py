@@ -12,7 +12,7 @@ import pytest
 import stored_campaigns
 from campaigns import Ending, campaign, timed
 from httpbed.addons.live import server, terminal, watch
-from httpbed.addons.live.document import document
+from httpbed.addons.live.watch import document
 from httpbed.base.errors import visible_lines
 from httpbed.report import terminal as consoles
 from httpbed.results import status

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.virtual.guest_cost import COST, cpu_s
+from httpbed.addons.virtual.clock import COST, cpu_s
 from httpbed.experiment.scenario import Scenario
 from httpbed.results import throughput_models as models
 from httpbed.results.duration import BED_S, expected_s

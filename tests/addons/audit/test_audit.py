@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from campaigns import VERSIONS, Ending, Ends, campaign
-from httpbed.addons.audit import audit_report as report
 from httpbed.addons.audit import audit_session
 from httpbed.addons.audit.audit_session import Audit
 from httpbed.experiment.factorial import TreatmentKey
@@ -137,5 +136,5 @@ def by_block(values: Floats) -> Sample:
 
 def shown(found: Audit) -> str:
     stream = io.StringIO()
-    report.show(found, campaign(times(1), TEXT).experiment, "auto", console(stream))
+    audit_session.show(found, campaign(times(1), TEXT).experiment, "auto", console(stream))
     return stream.getvalue()

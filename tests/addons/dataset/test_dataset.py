@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import campaigns
 from campaigns import Ending
-from httpbed.addons.dataset import dataset_table, network_columns, trial_columns
+from httpbed.addons.dataset import dataset_table, trial_columns
 from httpbed.addons.dataset.dataset_column import ARROW_TYPES, described
 from httpbed.experiment.impairments.registry import ALL, Impaired
 from httpbed.experiment.metric import METRICS
@@ -183,7 +183,7 @@ def test_the_path_combines_its_links(
     """Whatever the order of links and of their hosts in the experiment file is."""
     links = [turned(first, "client", "proxy"), turned(second, "proxy", "server")]
     scenario = chain(*(reversed(links) if is_reversed else links))
-    given_ = {c.name: v for c, v in network_columns.cells(scenario).items()}
+    given_ = {c.name: v for c, v in dataset_table.cells(scenario).items()}
     for way in ("to_client", "to_server"):
         own = [{k: given_[f"link_{n}_{way}_{k}"] for k in ("rate_bit_s", "loss")} for n in (1, 2)]
         assert given_[f"path_{way}_rate_bit_s"] == min(float(one["rate_bit_s"] or 0) for one in own)
@@ -202,7 +202,7 @@ def test_each_direction_of_a_link_has_its_own_columns() -> None:
         "down": {"rate": "8 Mbit/s", "loss": {"to_bad": "1 %", "to_good": "1 %"}},
     }
     server = {"between": ["server", "proxy"], "up": {"delay": "30 ms"}, "jitter": "2 ms"}
-    values = {c.name: v for c, v in network_columns.cells(chain(client, server)).items()}
+    values = {c.name: v for c, v in dataset_table.cells(chain(client, server)).items()}
     assert values["link_1_to_client_rate_bit_s"] == 8 * 10**6
     assert values["link_1_to_server_rate_bit_s"] == 10**6
     assert values["link_1_to_client_loss"] == 0.5

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.explain import explain_body, page_loads
+from httpbed.addons.explain import explain_body
 from httpbed.addons.explain.explain_report import Shown
 from httpbed.base.errors import ConfigError
 from httpbed.results import attempts
@@ -17,7 +17,7 @@ def test_loads_of_pages_are_explained_by_their_critical_paths(
     tmp_path: Path,
 ) -> None:
     results = page_campaign(tmp_path)
-    found = page_loads.read(results, [*attempts.valid(results)][:6]).values()
+    found = explain_body.read(results, [*attempts.valid(results)][:6]).values()
     assert len(found["loads"]) == 6
     for one in found["loads"]:
         assert sum(one["shares"].values()) == pytest.approx(one["seconds"], abs=1e-4)
@@ -32,7 +32,7 @@ def test_a_load_that_cannot_be_read_is_named_beside_the_others(
     tmp_path: Path,
 ) -> None:
     results = page_campaign(tmp_path, only={"http_version": "2"})
-    found = page_loads.read(results, [*attempts.valid(results)][:6]).values()
+    found = explain_body.read(results, [*attempts.valid(results)][:6]).values()
     assert {one["levels"]["http_version"] for one in found["loads"]} == {"2"}
     assert found["not_explained"]
 

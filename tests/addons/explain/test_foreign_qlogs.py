@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.addons.explain import qlog_trace
 from httpbed.addons.explain.explanation import Explained
-from httpbed.addons.explain.foreign import evidence_file, qlog
+from httpbed.addons.explain.foreign import evidence_file, foreign_body
 from httpbed.addons.explain.foreign.evidence_file import Evidence
 from httpbed.addons.explain.transfer import Transfer
 from httpbed.base.errors import ConfigError
@@ -31,7 +31,7 @@ def read(folder: Path, text: str) -> Evidence:
     path = folder / "trace.qlog"
     path.write_text(text)
     assert evidence_file.kind_of(path) == "qlog"
-    return qlog.read(path, catalogs.load(), None)
+    return foreign_body.read(path, catalogs.load(), None)
 
 
 def only(found: Evidence) -> Explained:

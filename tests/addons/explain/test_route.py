@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from httpbed.addons.explain import route
-from httpbed.addons.explain.route import DifferentPacketsError
+from httpbed.addons.explain import evidence
+from httpbed.addons.explain.evidence import DifferentPacketsError
 from httpbed.store.packet_log import PacketLog
 
 
@@ -20,19 +20,19 @@ def link(*packets: tuple[int, int, int]) -> PacketLog:
 def test_a_packet_is_followed_over_links_that_drop_and_reorder() -> None:
     first = link((0, 30, 100), (1, -1, 200), (2, 20, 300), (3, 40, 400))
     second = link((21, 50, 300), (31, -1, 100), (41, 60, 400))
-    found = route.along([first, second])
+    found = evidence.along([first, second])
     assert found.entered(0).tolist() == [0, 1, 2, 3]
     assert found.entered(1).tolist() == [31, -1, 21, 41]
     assert found.left(1).tolist() == [-1, -1, 50, 60]
 
 
 def test_a_packet_that_is_under_way_at_the_end_has_not_arrived() -> None:
-    found = route.along([link((0, 10, 100), (1, 11, 100)), link((10, 20, 100))])
+    found = evidence.along([link((0, 10, 100), (1, 11, 100)), link((10, 20, 100))])
     assert found.left(1).tolist() == [20, -1]
 
 
 def test_one_link_is_a_path_of_its_own() -> None:
-    assert route.along([link((0, 10, 100))]).left(0).tolist() == [10]
+    assert evidence.along([link((0, 10, 100))]).left(0).tolist() == [10]
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_one_link_is_a_path_of_its_own() -> None:
 )
 def test_packets_that_join_the_path_are_noticed(second: PacketLog) -> None:
     with pytest.raises(DifferentPacketsError):
-        route.along([link((0, 10, 100)), second])
+        evidence.along([link((0, 10, 100)), second])

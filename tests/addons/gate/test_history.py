@@ -14,7 +14,7 @@ import command_line
 import stored_campaigns
 from command_line import Command
 from git_repositories import git
-from httpbed.addons.gate import change_points, history, history_page, trend
+from httpbed.addons.gate import history, history_page, trend
 from httpbed.addons.gate.history import Branch, Entry, Folder
 from httpbed.base.errors import ConfigError
 
@@ -52,18 +52,18 @@ def entries(values: list[float], subject: str = "change") -> list[Entry]:
 
 def test_an_exact_step_is_found_at_its_commit() -> None:
     """In virtual time the levels have no noise; the third value of the new one settles it."""
-    (found,) = change_points.change_points([1.0] * 20 + [1.01] * 3)
+    (found,) = trend.change_points([1.0] * 20 + [1.01] * 3)
     assert (found.index, found.before, found.after) == (20, 1.0, 1.01)
-    assert found.p_value <= change_points.SIGNIFICANCE
-    assert change_points.change_points([1.0] * 20 + [1.01]) == []
-    assert change_points.change_points([1.0] * 1500) == []
+    assert found.p_value <= trend.SIGNIFICANCE
+    assert trend.change_points([1.0] * 20 + [1.01]) == []
+    assert trend.change_points([1.0] * 1500) == []
 
 
 def test_steps_up_and_down_in_noise_are_found() -> None:
     """Of two deviations, at their places to within a few commits."""
     rng = np.random.default_rng(4)
     levels = np.repeat([10.0, 12.0, 10.0], [60, 50, 70])
-    found = change_points.change_points(list(levels + rng.normal(size=180)))
+    found = trend.change_points(list(levels + rng.normal(size=180)))
     assert [one.index for one in found] == [pytest.approx(60, abs=4), pytest.approx(110, abs=4)]
     assert found[0].ratio > 1 > found[1].ratio
 
@@ -71,8 +71,8 @@ def test_steps_up_and_down_in_noise_are_found() -> None:
 def test_series_without_a_change_rarely_have_one() -> None:
     """At the stated rate of 1 %; this test fails for a right program in 1 of 10,000 seeds."""
     rng, runs = np.random.default_rng(5), 300
-    alarms = sum(bool(change_points.change_points(list(rng.normal(size=40)))) for _ in range(runs))
-    assert alarms <= stats.binom.isf(1e-4, runs, change_points.SIGNIFICANCE)
+    alarms = sum(bool(trend.change_points(list(rng.normal(size=40)))) for _ in range(runs))
+    assert alarms <= stats.binom.isf(1e-4, runs, trend.SIGNIFICANCE)
 
 
 def test_jobs_that_write_at_once_lose_nothing(repository: Path, tmp_path: Path) -> None:

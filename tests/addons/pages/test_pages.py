@@ -17,14 +17,7 @@ import reports
 from campaigns import Ending
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
-from httpbed.addons.pages.report import (
-    film,
-    filmstrip,
-    metrics_table,
-    scenes,
-    section,
-    thumbnails,
-)
+from httpbed.addons.pages.report import film, filmstrip, metrics_table, section, thumbnails
 from httpbed.addons.pages.report.filmstrip import PhotoPlot
 from httpbed.report import one_trial, roles, terminal
 from httpbed.report.document import ReportInput
@@ -197,11 +190,11 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
 
     results = page_campaign(tmp_path, GRID, ends)  # type: ignore[arg-type]
     found = find(results)
-    chosen = scenes.choose(found, results)
+    chosen = section.choose(found, results)
     objects = [(name := one.name.split(", "))[0] for one in chosen]
     assert objects == ["objects 2", "objects 16", "objects 128"]
     assert name[1:] == ["size 100 B", "loss 2 %"]
-    assert "3 of 12 scenes" in scenes.left_out(found, chosen)
+    assert "3 of 12 scenes" in section.scenes_left_out(found, chosen)
 
 
 def test_one_load_by_itself(results: Results, tmp_path: Path) -> None:

@@ -60,7 +60,6 @@ def command(
     """
     _require(file, scale, output)
     # Statistics take a second to import; mistakes are reported without them.
-    from httpbed.addons.audit import audit_report as report
     from httpbed.addons.audit import audit_session
     from httpbed.cli.progress import Reporter
     from httpbed.report import terminal
@@ -84,7 +83,7 @@ def command(
         echo(json.dumps(audit.as_json(), indent=1))
     else:
         word = AUTO if audited.jobs.adapts else str(audited.jobs)
-        report.show(audit, loaded.experiment, word, terminal.console())
+        audit_session.show(audit, loaded.experiment, word, terminal.console())
     context.exit(0 if audit.passed else 1)
 
 

@@ -3,10 +3,17 @@
 The packet log has every packet's times, size and fate; the capture has the headers. Both number the
 packets of a direction in the order of their arrival. The emulator's configuration has the links,
 and its result has the connections.
+
+Packets along the links of a path: which packet of a link is which one of the link before.
+
+Each link numbers its packets as they arrive, and routers forward all of them in the order in which
+they come. So the n-th packet that leaves a link is the n-th one that enters the next. That is
+checked by sizes; it fails where packets join or leave the path between two links.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.addons.explain import capture, route
+from httpbed.addons.explain import capture
 from httpbed.addons.explain.capture import Headers
-from httpbed.addons.explain.route import DifferentPacketsError, Route
 from httpbed.addons.explain.transfer import Flags, Numbers, Sent, Transfer, following, unwrapped
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
@@ -217,7 +223,7 @@ class _Reading:
             rows.append(every.where(chosen))
             headers.append(found.where(chosen))
         try:
-            return route.along(rows), headers[0]
+            return along(rows), headers[0]
         except DifferentPacketsError:
             reason = "its path has links that carry different packets of it, or copy them"
             raise NoTransferError(reason) from None
@@ -318,3 +324,55 @@ def _numbered(
         replace(data, first=first + own_syn, end=first + own_syn + data.payload),
         replace(answers, acknowledged=acknowledged, edge=acknowledged + window),
     )
+
+
+class DifferentPacketsError(ValueError):
+    """Two links next to each other carry different packets."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The packets of the links of a path, in the order in which they travel."""
+
+    rows: tuple[PacketLog, ...]
+    places: tuple[Numbers, ...]
+    """For each packet of the first link, its row on each link; -1 where it never came."""
+
+    def entered(self, link: int) -> Numbers:
+        """Return when each packet entered a link; -1 where it never came."""
+        return self._times(link, self.rows[link].in_ns)
+
+    def left(self, link: int) -> Numbers:
+        """Return when each packet left a link; -1 where it did not."""
+        return self._times(link, self.rows[link].out_ns)
+
+    def on(self, link: int, values: Numbers) -> Numbers:
+        """Return a link's values for each packet of the first link; -1 where it never came."""
+        return self._times(link, values)
+
+    def _times(self, link: int, values: Numbers) -> Numbers:
+        places = self.places[link]
+        found = np.full(len(places), -1, dtype=np.int64)
+        came = places >= 0
+        found[came] = values[places[came]]
+        return found
+
+
+def along(rows: Sequence[PacketLog]) -> Route:
+    """Follow the packets of the first link.
+
+    :raises DifferentPacketsError: when packets join or leave between two links.
+    """
+    places = [np.arange(len(rows[0]))]
+    for before, after in itertools.pairwise(rows):
+        left = np.flatnonzero(before.out_ns >= 0)
+        left = left[np.argsort(before.out_ns[left], kind="stable")]
+        arriving = np.argsort(after.in_ns, kind="stable")
+        count = len(arriving)
+        if count > len(left) or (before.bytes[left[:count]] != after.bytes[arriving]).any():
+            raise DifferentPacketsError
+        following = np.full(len(before), -1, dtype=np.int64)
+        following[left[:count]] = arriving
+        last = places[-1]
+        places.append(np.where(last >= 0, following[last], -1) if len(before) else last)
+    return Route(tuple(rows), tuple(places))

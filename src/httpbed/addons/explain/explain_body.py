@@ -1,14 +1,19 @@
-"""Chooses the trials to explain, runs those again that kept no packets, and prints the answer."""
+"""Chooses the trials to explain, runs those again that kept no packets, and prints the answer.
+
+Explains loads of pages: prints their critical paths, which the addon of pages reads.
+
+A load leaves the browser's events in every attempt, so only loads of an archive have to run again.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from httpbed.addons.explain import again, counterfactual, difference, evidence, explain_report
 from httpbed.addons.explain.again import Again
@@ -22,20 +27,30 @@ from httpbed.addons.explain.explanation import (
     typical_rows,
 )
 from httpbed.addons.explain.rung import Rung
+from httpbed.addons.pages import loads
+from httpbed.addons.pages.report import critical_path_report
+from httpbed.addons.pages.report.critical_path_report import LoadPath
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
 from httpbed.cli.options import factor_levels
 from httpbed.experiment.factorial import treatment_key
 from httpbed.programs.catalog import Catalog
-from httpbed.report import markdown, one_trial, publish, terminal, terminal_report
+from httpbed.report import (
+    manifest,
+    markdown,
+    network,
+    one_trial,
+    publish,
+    terminal,
+    terminal_report,
+)
+from httpbed.report.document import Facts, Listing, Paragraph, Section
+from httpbed.report.phrasing import Sentence
 from httpbed.report.sections import Document
 from httpbed.results import attempts
 from httpbed.results.sample import of_trials, scenario
 from httpbed.store import query
 from httpbed.store.results import Results
-
-if TYPE_CHECKING:
-    from httpbed.addons.explain.page_loads import ShownLoads
 
 Row = Mapping[str, Any]
 REPORT = "explain.html"
@@ -105,17 +120,16 @@ def _explain_pages(
     if tries:
         reason = "lifts limits of transfers, and these trials load pages"
         raise ConfigError([Mistake("--try", reason, "leave it out")])
-    from httpbed.addons.explain import page_loads  # the addon of pages, which may be deleted
 
-    missing = [row for row in rows if how and not page_loads.is_readable(results, row)]
-    loads = page_loads.read(results, [row for row in rows if row not in missing])
+    missing = [row for row in rows if how and not is_readable(results, row)]
+    loads = read(results, [row for row in rows if row not in missing])
     if how and missing:
         places = {_place(results, row) for row in missing}
         how = again.exact(results, places, replace(how, kept=frozenset()))
         again.run(results, places, how)
         repeated = query.read(how.directory)
         others = [other for row in missing if (other := _same(repeated, results, row))]
-        loads = loads.with_others(page_loads.read(repeated, others))
+        loads = loads.with_others(read(repeated, others))
     if not loads.found:
         reason = f"has no readable load: {', '.join(loads.unread)}"
         raise ConfigError([Mistake(str(results.directory), reason, "run the experiment again")])
@@ -262,3 +276,90 @@ def _save(document: Document, directory: Path) -> Path | None:
     except OSError as error:
         echo(f"note: no HTML page: {error}", err=True)
         return None
+
+
+@dataclass(frozen=True)
+class ShownLoads:
+    """What ``httpbed explain`` shows of a campaign of page loads."""
+
+    results: Results
+    found: Sequence[LoadPath]
+    unread: Sequence[str]
+    """Trials without a path."""
+
+    def with_others(self, others: ShownLoads) -> ShownLoads:
+        """Return these loads and those of a repetition."""
+        return replace(
+            self, found=[*self.found, *others.found], unread=[*self.unread, *others.unread]
+        )
+
+    def document(self, *, draws: bool) -> Document:
+        """Return it as a document; the waterfalls are in the campaign's report."""
+        del draws
+        made_by, results = self.results.manifest, self.results
+        answers = tuple(self._answers())
+        tables = [critical_path_report.steps_table([one]) for one in self.found]
+        return Document(
+            name=results.experiment.name,
+            question=f"Why did it take so long? {results.experiment.question}",
+            httpbed=str(made_by.get("httpbed", "")),
+            started=str(made_by.get("started", "")),
+            clock=manifest.clock(made_by),
+            programs=tuple(
+                f"{one.name} {one.version}".strip() for one in manifest.under_test(made_by)
+            ),
+            heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
+            treatments=critical_path_report.shares_table(self.found),
+            matrix=None,
+            matrix_title="",
+            answer=answers,
+            notes=(),
+            evidence=tuple(
+                f"{one.name}: trial {one.trial.name}, {len(one.trial.load.requests)} requests"
+                for one in self.found
+            ),
+            sections=(
+                Section("answer", "", (Listing(answers, "answer"),), in_contents=""),
+                Section(
+                    "paths",
+                    "Critical paths",
+                    (Paragraph(critical_path_report.READING), *tables),
+                ),
+            ),
+        )
+
+    def _answers(self) -> Iterator[Sentence]:
+        for one in self.found:
+            name = f"{one.name}: " if len(self.found) > 1 else ""
+            yield Sentence(name + ". ".join(critical_path_report.sentences(one)))
+        yield from (Sentence(f"Trial {name} left no readable load") for name in self.unread)
+        if found := critical_path_report.difference(self.found):
+            yield Sentence(". ".join(found.sentences()))
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        difference = critical_path_report.difference(self.found)
+        return {
+            "schema": 1,
+            "loads": [critical_path_report.values(one) for one in self.found],
+            "not_explained": list(self.unread),
+            "difference": difference.values() if difference else None,
+        }
+
+
+def is_readable(results: Results, row: Mapping[str, Any]) -> bool:
+    """Whether an attempt left a load that can be read."""
+    return loads.read(results, row) is not None
+
+
+def read(results: Results, rows: Sequence[Mapping[str, Any]]) -> ShownLoads:
+    """Read the critical paths of trials that load pages."""
+    paths, unread = list[LoadPath](), list[str]()
+    for row in rows:
+        trial = loads.read(results, row)
+        path = critical_path_report.of_trial(results, trial) if trial else None
+        if path:
+            paths.append(path)
+        else:
+            unread.append(f"{row['block']}/{row['trial']}")
+    return ShownLoads(results, paths, unread)

@@ -1,23 +1,41 @@
-"""What explains a trial: its division, the window that held it, and a sentence."""
+"""What explains a trial: its division, the window that held it, and a sentence.
+
+The kernel's own account of what a TCP sender waited for, as ``ss --info`` prints it.
+
+The sender's kernel adds up for how long it had something to send (``busy``), and for how much of
+that the advertised window (``rwnd_limited``) or its own buffer (``sndbuf_limited``) had no room
+(``tcpi_busy_time`` and its neighbours). httpbed reads it when the clients have ended. It is the
+truth that a division can be compared with: the receiver's window *in force*.
+
+Reads windows of QUIC from a qlog that a trial kept, and gives them to its packets.
+
+Packets are encrypted, but a client or server that keeps a qlog writes down what it grants and what
+it sends: MAX_DATA, MAX_STREAM_DATA, STREAM. Each logged packet is joined to the datagram of its
+size that passed its host at its time. So the receiver's window is seen and not inferred.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import evidence, frames, kernel_account, windows
+import numpy as np
+
+from httpbed.addons.explain import evidence, qlog_trace, windows
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.division import BUSY, Division, divide
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.kernel_account import KernelAccount
+from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace
 from httpbed.addons.explain.rounds import Plateau
-from httpbed.addons.explain.transfer import Transfer
+from httpbed.addons.explain.transfer import FAR, Numbers, Sent, Transfer
 from httpbed.addons.explain.windows import NamedWindow
 from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
+from httpbed.base.untrusted_files import UnreadableError
 from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG, QLOG_ENDINGS
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.scenario import Scenario
@@ -291,7 +309,7 @@ def of_attempt(  # noqa: PLR0913 - the last two are keywords
     except NoTransferError as error:
         return place.unexplained(error)
     hop = described.hops()[0]
-    transfer = frames.with_credit(transfer, artifacts, (hop.client, hop.server))
+    transfer = with_credit(transfer, artifacts, (hop.client, hop.server))
     version, known = hop.http_version, windows.candidates(described, catalog)
     account = _account(artifacts, described) if transfer.protocol == "tcp" else None
     return place.explained(outcome, transfer, version, known, account)
@@ -300,7 +318,7 @@ def of_attempt(  # noqa: PLR0913 - the last two are keywords
 def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
     file = artifacts / f"sockets-{described.hops()[0].server}.txt"
     try:
-        return kernel_account.of(untrusted_files.text(file))
+        return of(untrusted_files.text(file))
     except (OSError, ValueError):
         return None
 
@@ -330,3 +348,111 @@ def held(
 def explained(found: Sequence[Explained | Unexplained]) -> list[Explained]:
     """Return those that were divided."""
     return [one for one in found if isinstance(one, Explained)]
+
+
+MS = 1_000_000
+
+_ACCOUNT = re.compile(
+    r" busy:(?P<busy>[0-9]{1,12})ms"
+    r"(?: rwnd_limited:(?P<window>[0-9]{1,12})ms\([^)]{1,10}\))?"
+    r"(?: sndbuf_limited:(?P<buffer>[0-9]{1,12})ms\([^)]{1,10}\))?"
+)
+
+
+@dataclass(frozen=True)
+class KernelAccount:
+    """What a sender's kernel counted for one socket, in ns."""
+
+    busy: int
+    receiver_limited: int
+    buffer_limited: int
+
+
+def of(sockets: str) -> KernelAccount | None:
+    """Return the account of the busiest socket; None if the kernel printed none."""
+    return max(_accounts(sockets), key=lambda one: one.busy, default=None)
+
+
+def _accounts(sockets: str) -> Iterator[KernelAccount]:
+    for match in _ACCOUNT.finditer(sockets):
+        yield KernelAccount(
+            int(match["busy"]) * MS,
+            int(match["window"] or 0) * MS,
+            int(match["buffer"] or 0) * MS,
+        )
+
+
+TOLERANCE_NS = 5_000_000
+"""Difference of a packet's time in a qlog and on the link; some programs log milliseconds."""
+MIN_JOINED = 0.9
+"""Share of the larger packets that has to be in the qlog."""
+MAX_BYTES = 2**31
+MAX_FILES = 20
+
+
+def with_credit(transfer: Transfer, artifacts: Path, parts: Sequence[str]) -> Transfer:
+    """Return a transfer with the windows that a qlog of one of the parts shows, if one does."""
+    if transfer.protocol == "quic":
+        for trace in _traces(artifacts, parts):
+            if joined := _joined(transfer, trace):
+                return joined
+    return transfer
+
+
+def _traces(artifacts: Path, parts: Sequence[str]) -> Iterator[Trace]:
+    files = [
+        file
+        for part in parts
+        for file in sorted((artifacts / part).glob("*"))
+        if file.suffix in QLOG_ENDINGS
+    ]
+    for file in files[:MAX_FILES]:
+        try:
+            with untrusted_files.opened(file, MAX_BYTES, top=artifacts) as stream:
+                yield qlog_trace.read(stream.buffer)
+        except (OSError, QlogError, UnreadableError):
+            continue
+
+
+def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
+    """Return the transfer with a qlog's windows; None if it is of another connection."""
+    data, answers = transfer.data, transfer.answers
+    if trace.is_server:
+        data_at, answers_at = data.sent, answers.arrived
+        data_log, answer_log = trace.sent, trace.received
+    else:
+        data_at, answers_at = data.arrived, answers.sent
+        data_log, answer_log = trace.received, trace.sent
+    if not answer_log or not (answers_at >= 0).any():
+        return None
+    shift = int(answers_at[answers_at >= 0].min()) - answer_log[0].at
+    data_packets = _matched(data, data_at, data_log, shift)
+    large = (data.payload > transfer.small) & (data_at >= 0)
+    is_logged = np.array([packet.number >= 0 for packet in data_packets])
+    if not large.any() or is_logged[large].mean() < MIN_JOINED:
+        return None
+    answer_packets = _matched(answers, answers_at, answer_log, shift)
+    ends, edges = qlog_trace.credit(trace, data_packets, answer_packets)
+    granted, spent = replace(answers, edge=edges), replace(data, end=ends)
+    has_credit = bool((edges < FAR).any())
+    return replace(transfer, data=spent, answers=granted, has_credit=has_credit)
+
+
+def _matched(sent: Sent, times: Numbers, logged: Sequence[Packet], shift: int) -> list[Packet]:
+    """Return the logged packet of each datagram; one without number where none fits."""
+    numbered = [packet for packet in logged if packet.number >= 0]
+    matched = [Packet(0, -1, 0)] * len(sent)
+    begin = 0
+    for place in np.argsort(times, kind="stable").tolist():
+        now, size = int(times[place]), int(sent.payload[place])
+        if now < 0:
+            continue
+        while begin < len(numbered) and numbered[begin].at + shift < now - TOLERANCE_NS:
+            begin += 1
+        candidate = begin
+        while candidate < len(numbered) and numbered[candidate].at + shift <= now + TOLERANCE_NS:
+            if numbered[candidate].size == size:
+                matched[place], begin = numbered[candidate], candidate + 1
+                break
+            candidate += 1
+    return matched

@@ -1,6 +1,6 @@
 """Changes of a program: fail a pull request, keep results over commits, find the guilty commit.
 
-``gate_verb`` judges two builds or two campaigns, ``ci_formats`` writes the verdict for CI systems,
+``gate_verb`` judges two builds or two campaigns, ``gate_report`` writes the verdict,
 ``benchmark_formats`` a campaign for trackers of benchmarks.
 Not here: comparing treatments (``results.regression``) and its table (``report.change_table``).
 """

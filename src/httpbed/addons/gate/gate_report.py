@@ -1,13 +1,26 @@
-"""The verdict of a gate, on the terminal and as JSON values."""
+"""The verdict of a gate, on the terminal and as JSON values.
+
+The verdict of a gate in the formats of CI systems.
+
+* ``junit``: the XML that CI systems show as tests: a test case for each claim and treatment, and
+  one for the gate itself, which fails exactly if the gate does.
+* ``github``: workflow commands, which GitHub shows as annotations. The Markdown goes to the job's
+  summary, the file that ``GITHUB_STEP_SUMMARY`` names.
+
+What a program, a file or a server named is escaped for each: XML has no control characters, and a
+workflow command ends at a line break.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from xml.etree import ElementTree as ET
 
 from httpbed.addons.claims import claims_report as claims
 from httpbed.addons.claims import judging
@@ -16,7 +29,7 @@ from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.report import change_table
-from httpbed.report.phrasing import listed
+from httpbed.report.phrasing import listed, treatment
 from httpbed.report.terminal import Console
 from httpbed.results import findings, regression, selection
 from httpbed.results.regression import GateVerdict, TreatmentChange
@@ -231,3 +244,90 @@ def _causes(gate: Gate) -> Iterator[str]:
         noun = "claim" if len(contradicted) == 1 else "claims"
         yield f"{noun} {listed(contradicted)} contradicted"
     yield from change_table.causes(gate.changes)
+
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+Level = Literal["error", "warning", "notice"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A claim, a treatment, or the gate itself."""
+
+    name: str
+    verdict: str
+    reason: str
+    fails: bool
+    is_open: bool
+    """Whether the campaigns settle nothing."""
+
+    @property
+    def message(self) -> str:
+        """The verdict with its reason."""
+        return ": ".join(filter(None, (self.verdict, self.reason)))
+
+
+def cases(gate: Gate, *, strict: bool) -> Iterator[Case]:
+    """Yield the claims, the treatments, and last the gate."""
+    for claim in gate.judged:
+        verdict = claim.main.verdict
+        has_failed = verdict in {"contradicted", "no difference"}
+        is_open = not has_failed and verdict != "reproduced"
+        yield Case(f"claim {claim.stated.id}", verdict, claim.stated.says, has_failed, is_open)
+    for change in gate.changes:
+        name = treatment(change.levels, tuple(change.levels))
+        reason = ", ".join(filter(None, (change_table.change_text(change), change.reason)))
+        has_failed, is_open = change.verdict == "regression", change.verdict == "inconclusive"
+        yield Case(name, change.verdict, reason, has_failed, is_open)
+    words = closing(gate, strict=strict)
+    last = words.removeprefix(f"gate: {gate.verdict}").removeprefix(": ")
+    gate_fails = fails(gate, strict=strict)
+    is_open = gate.verdict == "inconclusive" and not gate_fails
+    yield Case("gate", gate.verdict, last, gate_fails, is_open)
+
+
+def in_junit(gate: Gate, *, strict: bool) -> str:
+    """Return the verdict as JUnit XML."""
+    gate_cases = list(cases(gate, strict=strict))
+    name = gate.campaign.experiment.name
+    counts = {
+        "tests": str(len(gate_cases)),
+        "failures": str(sum(one.fails for one in gate_cases)),
+        "skipped": str(sum(one.is_open for one in gate_cases)),
+    }
+    suites = ET.Element("testsuites", counts)
+    suite = ET.SubElement(suites, "testsuite", {"name": visible(name), **counts})
+    for one in gate_cases:
+        names = {"classname": visible(name), "name": visible(one.name)}
+        case = ET.SubElement(suite, "testcase", names)
+        if one.fails:
+            ET.SubElement(case, "failure", {"message": visible(one.message)})
+        elif one.is_open:
+            ET.SubElement(case, "skipped", {"message": visible(one.message)})
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def in_github(gate: Gate, *, strict: bool) -> str:
+    """Return the verdict as workflow commands."""
+    lines = []
+    for one in cases(gate, strict=strict):
+        level: Level = "error" if one.fails else "warning" if one.is_open else "notice"
+        if level != "notice" or one.name == "gate":
+            title = escaped(f"httpbed: {one.name}", ":,")
+            lines.append(f"::{level} title={title}::{escaped(one.message)}")
+    return "\n".join(lines) + "\n"
+
+
+def escaped(text: str, further: str = "") -> str:
+    """Escape a message, or with further characters a property, as workflow commands need it."""
+    for character in f"%\r\n{further}":
+        text = text.replace(character, f"%{ord(character):02X}")
+    return visible(text)
+
+
+def append_to_summary(markdown: str) -> None:
+    """Append Markdown to the summary of GitHub's job; do nothing elsewhere."""
+    if file := os.environ.get(SUMMARY):
+        with Path(file).open("a", encoding="utf-8") as summary:
+            summary.write(markdown)

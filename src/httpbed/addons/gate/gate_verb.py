@@ -101,7 +101,6 @@ def command(
         ran = scenario_sets.run_scenarios(scenarios, against, recipe_folders, output, jobs)
         folders = (ran,)
     # Statistics take a second to import, which --help need not wait for.
-    from httpbed.addons.gate import ci_formats
     from httpbed.addons.gate import gate_report as report
     from httpbed.cli import campaign_folders
     from httpbed.report import terminal
@@ -117,10 +116,10 @@ def command(
     elif form == "markdown":
         echo(report.in_markdown(gate, strict=strict), nl=False)
     elif form == "junit":
-        echo(ci_formats.in_junit(gate, strict=strict), nl=False)
+        echo(report.in_junit(gate, strict=strict), nl=False)
     elif form == "github":
-        echo(ci_formats.in_github(gate, strict=strict), nl=False)
-        ci_formats.append_to_summary(report.in_markdown(gate, strict=strict))
+        echo(report.in_github(gate, strict=strict), nl=False)
+        report.append_to_summary(report.in_markdown(gate, strict=strict))
     else:
         report.show(gate, terminal.console())
         for note in (*report.notes(gate), *report.explanation_note(gate)):

@@ -1,4 +1,11 @@
-"""Virtual time as a clock of trials: each runs in a guest whose time jumps while all wait."""
+"""Virtual time as a clock of trials: each runs in a guest whose time jumps while all wait.
+
+Estimates what a trial in virtual time costs: CPU seconds of this machine, and not virtual ones.
+
+A guest computes every packet and waits for nothing. So the cost of a trial is that of its boot and
+of its packets, whatever rate and delay they have, and a trial with few packets over a long time is
+cheap. The constants follow from the figures in ``docs/measurements.md``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.virtual import capability, guest_cost, guest_kernel, outside
+from httpbed.addons.virtual import capability, guest_kernel, outside
 from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.addons.virtual.places import RANDOM_DEVICE
 from httpbed.base import disk
@@ -15,8 +22,10 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.machine.doctor import Capability
 from httpbed.campaign.addition import Say, TrialClock
+from httpbed.experiment.roles import Transport
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
+from httpbed.results.duration import SEGMENT_BYTES
 from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 
@@ -70,12 +79,69 @@ class VirtualClock(TrialClock):
 
     def cpu_s(self, scenario: Scenario, share: float, *, in_browser: bool) -> float:
         """Estimate the CPU seconds of a trial in a guest."""
-        return guest_cost.cpu_s(scenario, share, in_browser=in_browser)
+        return cpu_s(scenario, share, in_browser=in_browser)
 
     @property
     def start_s(self) -> float:
         """CPU seconds of a guest's boot."""
-        return guest_cost.COST.boot_s
+        return COST.boot_s
 
 
 CLOCK = VirtualClock()
+
+
+@dataclass(frozen=True)
+class GuestCost:
+    """CPU seconds of the parts of a trial in a guest."""
+
+    boot_s: float
+    """Kernel, Python, sandbox, programs, and taking the evidence."""
+    proxy_s: float
+    """To start a proxy."""
+    visit_s: float
+    """A browser's start and its visit of a URL, beside the packets."""
+    text_s: float
+    """For each byte of a file that a browser downloads, which it lays out as text."""
+    packet_s: Mapping[Transport, float]
+    """For a full packet of a body on one hop, with what acknowledges it: sender, link, receiver."""
+    link_s: float
+    """The same for each further link of the hop."""
+
+
+COST = GuestCost(
+    boot_s=0.8,
+    proxy_s=0.25,
+    visit_s=2.8,
+    text_s=1.0e-6,
+    packet_s={"tcp": 0.4e-3, "quic": 0.8e-3},
+    link_s=0.15e-3,
+)
+
+
+def cpu_s(scenario: Scenario, share: float = 1.0, *, in_browser: bool = False) -> float:
+    """Return a trial's estimated CPU seconds in a guest, if this share of the transfer happens.
+
+    Args:
+        scenario: What the trial does.
+        share: Of the transfer.
+        in_browser: Whether the measured client is a browser.
+    """
+    workload = scenario.workload
+    visits = 1 + workload.comes_twice
+    fixed_s = COST.boot_s + COST.proxy_s * len(scenario.roles.proxies)
+    transfer_s = _packets_s(scenario)
+    if in_browser:
+        fixed_s += visits * COST.visit_s
+        transfer_s += COST.text_s * workload.body_bytes() if workload.kind != "page" else 0.0
+    return fixed_s + share * visits * transfer_s
+
+
+def _packets_s(scenario: Scenario) -> float:
+    """Return the seconds that the packets of all clients' bodies take, hop by hop."""
+    seconds = 0.0
+    for group in scenario.client_groups:
+        packets = group.workload.body_bytes() / SEGMENT_BYTES
+        for hop in group.hops():
+            further = len(scenario.route(hop.client, hop.server)) - 1
+            seconds += packets * (COST.packet_s[hop.transport] + further * COST.link_s)
+    return seconds

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from httpbed.addons.pages.har import site_bodies
+from httpbed.addons.pages.har import loads_export
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.page import FolderPage, PageLoad
 from httpbed.addons.pages.sites import catalog
@@ -59,7 +59,7 @@ def asked(number: int, path: str, length: int, **more: Any) -> PageRequest:
 @pytest.fixture
 def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CachedSite:
     load = PageLoad(kind="page", page=FolderPage(folder="x", sha256="1" * 64))
-    monkeypatch.setattr(site_bodies, "scenario", lambda *_: SimpleNamespace(workload=load))
+    monkeypatch.setattr(loads_export, "scenario", lambda *_: SimpleNamespace(workload=load))
     cached = CachedSite(site(tmp_path), tmp_path)
     monkeypatch.setattr(catalog, "cached", lambda *_: cached)
     return cached
@@ -82,7 +82,7 @@ def test_bodies_are_decoded_and_in_the_order_of_the_answers(found: CachedSite) -
         asked(6, "/other", 5),
     )
     load = BrowserLoad(f"https://{HOST}/", "loaded", requests=requests)
-    assert site_bodies.SiteBodies(results()).of(load, ROW) == {
+    assert loads_export.SiteBodies(results()).of(load, ROW) == {
         "1": (HTML, False),
         "2": (IMAGE, True),
         "3": (IMAGE[::-1], True),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.addons.pages.sites.markup import Element, change_elements, change_references
+from httpbed.addons.pages.sites.repair import Element, change_elements, change_references
 
 PIECES = st.sampled_from(
     [

@@ -1,4 +1,15 @@
-"""Explains a file of somebody else's, prints the answer, and writes the experiment for it."""
+"""Explains a file of somebody else's, prints the answer, and writes the experiment for it.
+
+Explains a qlog of QUIC.
+
+Packet numbers and acknowledgements take the place of TCP's numbers; MAX_DATA and MAX_STREAM_DATA
+that of its window, which is then seen and not inferred.
+
+Writes the experiment that would reproduce what a file of somebody else's shows.
+
+What the evidence gives becomes a link, a size, a window; what it does not is said in a comment. The
+programs are httpbed's own choice: nobody says which took part.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +20,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import explain_report
+import numpy as np
+
+from httpbed.addons.explain import explain_report, qlog_trace
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.explanation import Explained, Unexplained, explained
-from httpbed.addons.explain.foreign import evidence_file, reproduction, requests
-from httpbed.addons.explain.foreign.evidence_file import Evidence, size_text, time_text
+from httpbed.addons.explain.explanation import NS, Explained, Place, Unexplained, explained
+from httpbed.addons.explain.foreign import evidence_file, one_sided, requests
+from httpbed.addons.explain.foreign.evidence_file import Evidence, Line, size_text, time_text
 from httpbed.addons.explain.foreign.one_sided import Side
-from httpbed.base import disk
+from httpbed.addons.explain.foreign.seen import Half, OneSidedError, Seen
+from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace, credit
+from httpbed.addons.explain.transfer import FAR, MAX_PACKETS, Numbers, Transfer
+from httpbed.base import disk, units
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
 from httpbed.programs.catalog import Catalog
@@ -51,7 +67,7 @@ def run(
         )
     written = ""
     if experiment is not None:
-        text, lacks = reproduction.text(known[0], evidence, path.name)
+        text, lacks = experiment_text(known[0], evidence, path.name)
         if experiment.exists():
             raise ConfigError([Mistake("--experiment", f"{experiment} is there already")])
         disk.write_output(experiment, text.encode())
@@ -79,9 +95,7 @@ def _read(path: Path, catalog: Catalog, chosen: str | None, side: Side | None) -
     if kind == "capture":
         return evidence_file.of_capture(path, catalog, chosen, side)
     if kind == "qlog":
-        from httpbed.addons.explain.foreign import qlog
-
-        return qlog.read(path, catalog, chosen)
+        return read(path, catalog, chosen)
     return requests.read(path, kind, chosen)
 
 
@@ -174,3 +188,252 @@ def _evidence(known: list[Explained]) -> Iterator[str]:
         packets = len(one.transfer.data) + len(one.transfer.answers)
         count = [f"{packets} packets"] if packets else []
         yield f"{one.trial}: {'; '.join([*count, *one.transfer.remarks])}"
+
+
+UDP_HEADERS = 28
+
+
+def read(path: Path, catalog: Catalog, chosen: str | None) -> Evidence:
+    """Explain the connection of a qlog.
+
+    :raises ConfigError: when it is of another version, or damaged at its beginning.
+    """
+    if chosen:
+        raise ConfigError([Mistake("--connection", "a qlog has one connection")])
+    try:
+        with path.open("rb") as file:
+            trace = qlog_trace.read(file)
+    except QlogError as error:
+        raise ConfigError([Mistake(str(path), str(error), error.remedy)]) from None
+    except OSError as error:
+        raise ConfigError([Mistake(str(path), f"cannot be read: {error.strerror}")]) from None
+    name = f"the connection of {path.name}"
+    place = Place(0, name, {"connection": path.name})
+    answer: Explained | Unexplained
+    try:
+        seen = _seen(trace)
+        side: one_sided.Side = "server" if trace.is_server else "client"
+        answer = evidence_file.of_transfer(place, one_sided.transfer(seen, side), catalog)
+    except OneSidedError as error:
+        answer = Unexplained(0, name, place.levels, str(error))
+    data = trace.sent if trace.is_server else trace.received
+    lasts = max((one.at for one in (*trace.sent, *trace.received)), default=0)
+    line = Line(path.name, "QUIC", sum(one.size for one in data), lasts)
+    notes = [f"{trace.damage}; what follows was left out"] if trace.damage else []
+    return Evidence("qlog", "connection", [line], [answer], notes, "3")
+
+
+# What this end saw
+
+
+def _seen(trace: Trace) -> Seen:
+    is_server = trace.is_server
+    data = trace.sent if is_server else trace.received
+    answers = trace.received if is_server else trace.sent
+    if not data or not answers:
+        raise OneSidedError("it has packets of one direction only")
+    data, lost = _with_lost(trace, data, is_server=is_server)
+    numbers = np.array([one.number for one in data], dtype=np.int64)
+    sizes = np.array([one.size for one in data], dtype=np.int64)
+    order = np.argsort(numbers, kind="stable")
+    behind = np.cumsum(sizes[order])
+    first = np.zeros(len(data), dtype=np.int64)
+    first[order] = behind - sizes[order]
+    known = np.array([one.acknowledged for one in answers], dtype=np.int64)
+    count = np.searchsorted(numbers[order], known, side="right")
+    acknowledged = np.where(known >= 0, np.concatenate([[0], behind])[count], 0)
+    ends, edges = credit(trace, data, answers)
+    remarks = [f"its first {MAX_PACKETS} packets"] if trace.is_cut else []
+    return Seen(
+        protocol="quic",
+        data=_half(data, first, np.zeros_like(first), ends),
+        answers=_half(answers, np.zeros_like(known), np.maximum.accumulate(acknowledged), edges),
+        request=_request(answers),
+        handshake=_handshake(trace, is_server=is_server),
+        ends=True,
+        remarks=tuple(remarks),
+        lost=lost,
+        has_credit=bool((edges < FAR).any()),
+    )
+
+
+def _half(packets: list[Packet], first: Numbers, known: Numbers, edge: Numbers) -> Half:
+    at = np.array([one.at for one in packets], dtype=np.int64)
+    size = np.array([one.size for one in packets], dtype=np.int64)
+    none = np.full(len(packets), -1, dtype=np.int64)
+    return Half(at, size + UDP_HEADERS, size, first, known, edge, none, none)
+
+
+def _with_lost(
+    trace: Trace, data: list[Packet], *, is_server: bool
+) -> tuple[list[Packet], np.ndarray]:
+    """Return the data with what was lost on its way to a client: the numbers that never came."""
+    if is_server:
+        return data, np.array([packet.number in trace.lost for packet in data], dtype=bool)
+    came = {packet.number for packet in data}
+    packets, lost, newest = list[Packet](), list[bool](), -1
+    for packet in data:
+        for number in range(newest + 1, packet.number) if newest >= 0 else ():
+            if number not in came:
+                packets.append(Packet(packet.at, number, packet.size))
+                lost.append(True)
+        newest = max(newest, packet.number)
+        packets.append(packet)
+        lost.append(False)
+    return packets, np.array(lost, dtype=bool)
+
+
+def _request(answers: list[Packet]) -> int | None:
+    """Return when the client's first stream of its own passed."""
+    return next((one.at for one in answers if any(key % 4 == 0 for key in one.ends)), None)
+
+
+def _handshake(trace: Trace, *, is_server: bool) -> tuple[int, int] | None:
+    if is_server:
+        return None
+    later = [one.at for one in trace.received if one.at >= trace.sent[0].at]
+    return (later[0] - trace.sent[0].at, 0) if later else None
+
+
+PACKET_BYTES = 1500
+FULL_QUEUE = 0.6
+"""Losses are a queue's if the queue was so full, of its fullest, at half of them."""
+MIN_QUEUE = 5
+"""Packets that have to wait for a queue to be seen at all."""
+SPARE = 2
+"""Times the longest queue that was seen, for a queue that lost nothing."""
+NOT_REPRODUCED = ("server", "client", "processing in the set-up", "pacing", "receiver's window")
+WORTH = 0.05
+LARGE_WINDOW = "16m"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A path as the evidence shows it."""
+
+    rate_bit_s: int | None
+    round_trip_ns: int
+    loss: float
+    """Chance of a packet of data to be lost, apart from a full queue."""
+    queue_packets: int | None
+    """None: no queue was seen."""
+    is_full: bool
+    """Whether the queue lost packets."""
+
+
+def network(transfer: Transfer) -> Network:
+    """Infer the path of a transfer."""
+    data, rate = transfer.content, transfer.path.rate_bit_s
+    lost = data.lost & (data.payload > 0)
+    share = float(lost.sum()) / max(1, len(data))
+    if rate is None:
+        return Network(None, transfer.path.round_trip_ns, share, None, is_full=False)
+    one = PACKET_BYTES * 8 * NS // rate
+    waits = np.where(data.lost, 0, np.maximum(0, data.begun - data.entered))
+    deepest = int(waits.max(initial=0)) // one
+    if deepest < MIN_QUEUE:
+        return Network(rate, transfer.path.round_trip_ns, share, None, is_full=False)
+    places = np.flatnonzero(lost)
+    arrived = np.flatnonzero(~data.lost)
+    before = arrived[np.maximum(0, np.searchsorted(arrived, places) - 1)] if len(places) else places
+    is_full = bool(len(places)) and float(np.median(waits[before])) >= FULL_QUEUE * waits.max()
+    return Network(
+        rate,
+        transfer.path.round_trip_ns,
+        0.0 if is_full else share,
+        deepest + 1 if is_full else SPARE * deepest,
+        is_full=is_full,
+    )
+
+
+def experiment_text(explained: Explained, evidence: Evidence, source: str) -> tuple[str, list[str]]:
+    """Return the experiment file, and what it does not reproduce, in sentences.
+
+    :raises ConfigError: when the evidence has no packets.
+    """
+    if not len(explained.transfer.data):
+        reason = f"a {evidence.kind} without packets shows no link"
+        raise ConfigError([Mistake("--experiment", reason, "give a capture or a qlog")])
+    path, lacks = network(explained.transfer), [*_lacks(explained)]
+    version = evidence.http_version or "2"
+    words = [f"# Made of {source}: {explained.trial}", *(f"# {lack}" for lack in lacks), ""]
+    words += [
+        "schema = 1",
+        'name = "reproduction"',
+        f'question = "Does this take {time_text(explained.division.whole)}, as in the evidence?"',
+        "replicates = 5",
+        "seed = 1",
+        'time_limit = "600 s"',
+        "",
+        "[topology]",
+        'hosts = ["client", "server"]',
+        "",
+        "[[topology.links]]",
+        'between = ["client", "server"]',
+        *_link(path),
+        "",
+        "[roles.client]",
+        'implementation = "curl"',
+        f'http_version = "{version}"',
+        "",
+        "[roles.server]",
+        'implementation = "nginx"',
+        *_knobs(explained, version),
+        "",
+        "[workload]",
+        'kind = "download"',
+        f'size = "{_body(explained.transfer)} B"',
+    ]
+    return "\n".join(words) + "\n", lacks
+
+
+def _link(path: Network) -> Iterator[str]:
+    if path.rate_bit_s is not None:
+        yield f'rate = "{path.rate_bit_s} bit/s"'
+    yield f'delay = "{path.round_trip_ns // 2000} us"'
+    if path.loss:
+        yield f'down = {{ loss = "{100 * path.loss:.3g} %" }}'
+    if path.rate_bit_s is not None:
+        limit = path.queue_packets or 0
+        if not path.is_full:
+            limit = max(limit, _two_pipes(path))
+        yield f'queue = {{ discipline = "droptail", limit = "{limit} packets" }}'
+
+
+def _two_pipes(path: Network) -> int:
+    return 100 + (path.rate_bit_s or 0) * path.round_trip_ns // NS // (4 * PACKET_BYTES)
+
+
+def _knobs(explained: Explained, version: str) -> Iterator[str]:
+    """Give the window that was seen to nginx, whose stream buffer can have any size."""
+    if version != "3":
+        return
+    size = str(explained.held.plateau.payload) if explained.held else LARGE_WINDOW
+    yield f'knobs = {{ http3_stream_buffer_size = "{size}" }}'
+
+
+def _body(transfer: Transfer) -> int:
+    """Return about the bytes of the answer's body: what was sent once after the request."""
+    data = transfer.content
+    later = (data.sent >= (transfer.request or 0)) & ~data.lost
+    if transfer.protocol != "tcp":
+        return int(data.payload[later].sum())
+    numbers = data.first[later]
+    ends = numbers + data.payload[later]
+    return int(ends.max() - numbers.min()) if len(ends) else 1
+
+
+def _lacks(explained: Explained) -> Iterator[str]:
+    costs, whole = explained.division.costs(), max(1, explained.division.whole)
+    for cause in NOT_REPRODUCED:
+        if costs.get(cause, 0) >= WORTH * whole:
+            yield f"the experiment does not reproduce the {cause}: {time_text(costs[cause])}"
+    if explained.held and explained.transfer.protocol == "tcp":
+        window = size_text(explained.held.plateau.payload)
+        yield f"the experiment does not reproduce the window of {window}: set it in a program"
+    path = explained.transfer.path
+    if path.rate_bit_s is None:
+        yield "the link was never full, so that its rate is unknown: it has no limit"
+    else:
+        rate = units.format_rate(path.rate_bit_s, units.SHORT_DIGITS)
+        yield f"inferred: {rate}, a round trip of {time_text(path.round_trip_ns)}"

@@ -1,20 +1,28 @@
 """The section on page loads: its figures, bounded in number, bytes and time.
 
-Of at most three scenes (:mod:`~httpbed.addons.pages.report.scenes`) there are a film, a filmstrip,
+Of at most three scenes there are a film, a filmstrip,
 curves of progress, the resources, waterfalls of two typical loads, and the critical paths. Pictures
 are small JPEG files. A film has at most 1.2 MB, and all together stays below 10 MB, of however many
 loads.
+
+Scenes: treatments that differ only in what is compared, with their typical loads.
+
+A campaign may have hundreds of scenes and thousands of loads. At most :data:`MAX_SCENES` are
+shown, and at most so many loads read: the scenes with the smallest, the largest and the middle
+ratio, and of each treatment the loads whose Speed Index is nearest to the median.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import matplotlib as mpl
 
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.browser_load import BrowserLoad
+from httpbed.addons.pages.loads import MEASURES, PageTrial
 from httpbed.addons.pages.page_check_table import RECORDING
 from httpbed.addons.pages.page_checks import SKELETON
 from httpbed.addons.pages.page_metrics import bands_of
@@ -25,13 +33,12 @@ from httpbed.addons.pages.report import (
     metrics_table,
     progress,
     resources,
-    scenes,
     thumbnails,
     waterfall,
 )
 from httpbed.addons.pages.report.film import Film
 from httpbed.addons.pages.report.filmstrip import PhotoPlot
-from httpbed.addons.pages.report.scenes import Scene, SceneTreatment
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report import templating
 from httpbed.report.document import (
     Block,
@@ -45,9 +52,12 @@ from httpbed.report.document import (
     SectionMaker,
 )
 from httpbed.report.figures import STYLE, Plot
+from httpbed.report.phrasing import level, number_format, title, treatment
 from httpbed.report.sections import MAX_UNFOLDED
 from httpbed.report.svg import VisibleFigure
-from httpbed.results.findings import Findings
+from httpbed.results import attempts
+from httpbed.results.findings import Condition, Findings, Row
+from httpbed.results.sample import by_treatment, of_trials
 from httpbed.store.results import Results
 
 MAX_WATERFALLS = 2  # of a scene
@@ -73,8 +83,8 @@ def _section(source: ReportInput) -> Section | None:
 
 def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> Iterator[Block]:
     """Yield what is shown of each scene; add its film to the files."""
-    chosen = scenes.choose(findings, results)
-    if left_out := scenes.left_out(findings, chosen):
+    chosen = choose(findings, results)
+    if left_out := scenes_left_out(findings, chosen):
         yield Paragraph(left_out)
     for number, scene in enumerate(chosen, start=1):
         shown = {one.name: one for one in scene.treatments}
@@ -152,7 +162,7 @@ def _progress(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
     unknown = sum(not steps for many in all_of.values() for steps in many)
     fewer = [one for one in shown.values() if len(one.trials) < one.of]
     most = max((one.of for one in fewer), default=0)
-    note = f" Of up to {most} loads the {scenes.MAX_LOADS} nearest to the median are drawn."
+    note = f" Of up to {most} loads the {MAX_LOADS} nearest to the median are drawn."
     note *= bool(fewer)
     note += f" {unknown} loads whose pictures are not all there are left out." if unknown else ""
     yield _plot(
@@ -204,3 +214,176 @@ def _notes(source: ReportInput) -> Iterator[str]:
 
 
 NOTES = NoteMaker("recordings", 85, _notes)
+
+
+MAX_SCENES = 3
+MAX_TREATMENTS = 4
+"""Treatments of a scene."""
+MAX_LOADS = 6
+"""Of a treatment, whose pictures are read for the curves of progress."""
+
+Values = Mapping[tuple[str, int], float]
+
+
+@dataclass(frozen=True)
+class SceneTreatment:
+    """A treatment of a scene."""
+
+    name: str
+    trials: tuple[PageTrial, ...]
+    """The first is the typical one."""
+    of: int
+    """How many loads there are."""
+    text: str
+    """Which trial the typical load is, and by what value."""
+
+    @property
+    def typical(self) -> PageTrial:
+        """The load that is nearest to the median."""
+        return self.trials[0]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Treatments side by side."""
+
+    name: str
+    """What is the same for all of them; empty where nothing else varies."""
+    treatments: tuple[SceneTreatment, ...]
+    left_out: str
+
+
+def all_of(findings: Findings) -> dict[str, list[tuple[Condition, Row]]]:
+    """Group treatments by all that is not compared."""
+    found: dict[str, list[tuple[Condition, Row]]] = {}
+    for condition, row in findings.rows():
+        found.setdefault(_key(findings, row), []).append((condition, row))
+    return found
+
+
+def choose(findings: Findings, results: Results) -> list[Scene]:
+    """Choose scenes, and read their loads; those without any loads are left out."""
+    groups = {key: rows for key, rows in all_of(findings).items() if _values(rows)}
+    measure = _measure(results)
+    values = of_trials(results, measure)
+    found = by_treatment(results, attempts.valid(results))
+    made = [
+        _scene(findings, results, groups[key], found, (measure, values)) for key in _few(groups)
+    ]
+    return [scene for scene in made if scene.treatments]
+
+
+def scenes_left_out(findings: Findings, shown: Sequence[Scene]) -> str:
+    """Say how the shown scenes were chosen; nothing where all are shown."""
+    count = len(all_of(findings))
+    if count <= len(shown):
+        return ""
+    if not shown:
+        return (
+            "No load is shown, because the campaign has none of the browser's records: an archive"
+            " keeps only tables."
+        )
+    return (
+        f"Shown are {len(shown)} of {count} scenes: those with the smallest, the middle and the"
+        f" largest ratio of the {title(findings.metric)}."
+    )
+
+
+def _key(findings: Findings, row: Row) -> str:
+    return repr([row.levels[name] for name in _apart(findings)])
+
+
+def _apart(findings: Findings) -> list[str]:
+    """Name the factors that tell scenes apart."""
+    names = (*findings.others, *findings.network)
+    return [name for name in names if name not in findings.base]
+
+
+def _values(rows: Sequence[tuple[Condition, Row]]) -> bool:
+    return any(row.tally.recorded for _, row in rows)
+
+
+def _few(groups: Mapping[str, Sequence[tuple[Condition, Row]]]) -> list[str]:
+    """Choose the extremes and the middle by the ratio that is farthest from 1."""
+    keys = list(groups)
+    if len(keys) <= MAX_SCENES:
+        return keys
+    ratios = {key: _ratio(rows) for key, rows in groups.items()}
+    known = sorted((ratio, key) for key, ratio in ratios.items() if ratio is not None)
+    order = [key for _, key in known] or keys
+    chosen = {order[0], order[len(order) // 2], order[-1]}
+    return [key for key in order if key in chosen]
+
+
+def _ratio(rows: Sequence[tuple[Condition, Row]]) -> float | None:
+    found = [row.ratio.value.value for _, row in rows if row.ratio]
+    return max(found, key=lambda one: max(one, 1 / one if one else 0.0), default=None)
+
+
+def _measure(results: Results) -> str:
+    observed = set(results.observations["metric"].unique().to_pylist())
+    return next((name for name in MEASURES if name in observed), MEASURES[0])
+
+
+def _scene(
+    findings: Findings,
+    results: Results,
+    rows: Sequence[tuple[Condition, Row]],
+    loads: Mapping[TreatmentKey, list[dict[str, Any]]],
+    by: tuple[str, Values],
+) -> Scene:
+    shown = [
+        made
+        for _, row in rows[:MAX_TREATMENTS]
+        if (made := _treatment(findings, results, row, loads, by)) is not None
+    ]
+    rest = len(rows) - MAX_TREATMENTS
+    more = f"{rest} further treatments are not shown." if rest > 0 else ""
+    return Scene(_name(findings, rows[0][1]), tuple(shown), more)
+
+
+def _name(findings: Findings, row: Row) -> str:
+    """Say what is the same in a scene, as far as it differs between scenes."""
+    every = [one.levels for _, one in findings.rows()]
+    names = [name for name in _apart(findings) if len({levels[name] for levels in every}) > 1]
+    return ", ".join(level(name, row.levels[name]) for name in names)
+
+
+def _treatment(
+    findings: Findings,
+    results: Results,
+    row: Row,
+    found: Mapping[TreatmentKey, list[dict[str, Any]]],
+    by: tuple[str, Values],
+) -> SceneTreatment | None:
+    measure, values = by
+    key = treatment_key(row.levels, results.experiment.factors)
+    loads = found.get(key, [])
+    done = [one for one in loads if one["outcome"] == "completed"] or loads
+    trials = tuple(_read(results, attempts.typical(done, values)))
+    if not trials:
+        return None
+    names = [
+        name for name in findings.base if len({r.levels[name] for _, r in findings.rows()}) > 1
+    ]
+    return SceneTreatment(
+        name=treatment(row.levels, names or findings.others),
+        trials=trials,
+        of=len(loads),
+        text=_caption(measure, values, trials[0]),
+    )
+
+
+def _read(results: Results, rows: Sequence[loads.Row]) -> Iterator[PageTrial]:
+    for row in rows[:MAX_LOADS]:
+        trial = loads.read(results, row)
+        if trial is not None:
+            yield trial
+
+
+def _caption(measure: str, values: Values, trial: PageTrial) -> str:
+    value = values.get((trial.trial, trial.attempt))
+    if value is None:
+        return f"trial {trial.name}"
+    fitting = number_format(measure, [value])
+    return f"{title(measure)} {fitting.number(value)} {fitting.unit}, trial {trial.name}"
