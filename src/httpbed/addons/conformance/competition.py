@@ -30,6 +30,8 @@ ONE_WAY_S = 0.02
 TIME_LIMIT_S = 30
 SETTLED_S = 5.0
 """Shares are measured from here on, when every sender's start is over."""
+HOP_S = 0.001
+"""More than a packet takes from the shared link to its client's."""
 LAST_S = 1.0
 """Before the end of a trial, when shares are no longer measured."""
 
@@ -45,7 +47,7 @@ class Split:
     utilisation: float
     """Delivered bits divided by the bottleneck's rate."""
     lost: Sequence[float]
-    """Share of the packets of each flow that were lost in the trial."""
+    """Share of the packets of each flow that were lost, from the trial's begin on."""
     lasts_s: Sequence[float]
     """Seconds from each flow's first packet to its last one."""
 
@@ -141,10 +143,7 @@ def split(  # noqa: PLR0913 - all but the first two are keywords
     rates = [_delivered(flow, interval_s) * 8 / (end_s - begin_s) for flow in received]
     used = _delivered(bottleneck, interval_s) * 8 / (end_s - begin_s) / rate_bit_s
     waits = _waits(bottleneck, rate_bit_s, delay_s, interval_s)
-    lost = [
-        1 - len(came) / left if (left := int(np.count_nonzero(~gone.lost))) else 0.0
-        for came, gone in zip(received, sent, strict=True)
-    ]
+    lost = [_lost(*flow, bottleneck, end_s) for flow in zip(sent, received, strict=True)]
     lasts = [float(flow.sent_s[-1] - flow.sent_s[0]) for flow in received]
     return Split(rates, waits, used, lost, lasts)
 
@@ -152,6 +151,20 @@ def split(  # noqa: PLR0913 - all but the first two are keywords
 def _delivered(packets: Packets, interval_s: tuple[float, float]) -> int:
     inside = (packets.left_s >= interval_s[0]) & (packets.left_s < interval_s[1])
     return int(packets.bytes[inside].sum())
+
+
+def _lost(sent: Packets, received: Packets, bottleneck: Packets, until_s: float) -> float:
+    """Return the share of a flow's packets that were lost, of those sent until some time.
+
+    The shared queue keeps the packets in order, so those that were sent until then have arrived
+    with the last of them.
+    """
+    passed = bottleneck.left_s[(bottleneck.sent_s <= until_s) & ~bottleneck.lost]
+    gone = np.count_nonzero(sent.left_s <= until_s)
+    if not gone or not len(passed):
+        return 0.0
+    came = np.count_nonzero(received.sent_s <= float(passed.max()) + HOP_S)
+    return max(0.0, 1 - came / gone)
 
 
 def _waits(

@@ -41,7 +41,7 @@ def test_two_flows_share_a_bottleneck() -> None:
     found = competition.split(
         [fast, slow],
         bottleneck,
-        sent=[stream(4000, 0.002, 0.05), slow],
+        sent=[fast, slow],
         rate_bit_s=10e6,
         delay_s=0.02,
         interval_s=(1.0, 5.0),
@@ -49,6 +49,19 @@ def test_two_flows_share_a_bottleneck() -> None:
     assert found.shares == pytest.approx([0.75, 0.25], abs=0.001)
     assert found.jain == pytest.approx(1 / (2 * (0.75**2 + 0.25**2)), abs=0.001)
     assert found.queue_delay_s["p50"] == pytest.approx(0.003)
-    assert found.lost == [0.25, 0]
     assert found.lasts_s == pytest.approx([5.998, 5.994])
     assert found.utilisation == pytest.approx(0.8, abs=0.001)
+
+
+def test_what_is_still_under_way_is_not_lost() -> None:
+    """A queue of one second, which drops every fourth packet of a flow of a hundred a second."""
+    sent, wait_s = stream(1000, 0.01, 0.0), 1.0
+    kept = sent.number % 4 != 0
+    left_s = np.where(kept, sent.sent_s + wait_s, np.nan)
+    queue = Packets(sent.sent_s, left_s, sent.bytes, sent.number)
+    came_s = left_s[kept & (left_s < 10)]
+    received = Packets(came_s, came_s, sent.bytes[: len(came_s)], np.arange(len(came_s)))
+    found = competition.split(
+        [received], queue, sent=[sent], rate_bit_s=1e7, delay_s=0.5, interval_s=(1.0, 8.0)
+    )
+    assert found.lost == pytest.approx([0.25], abs=0.002)
