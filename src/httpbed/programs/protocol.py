@@ -281,6 +281,8 @@ class LoggedRequest:
     """A proxy's own word for how the response failed; empty if it did not."""
     attempts: int | None = None
     """How many requests a proxy sent upstream for this one."""
+    announces_http3: bool | None = None
+    """Whether the response has a field Alt-Svc with HTTP/3 (RFC 7838)."""
     client_left: bool = False
     """Whether the log says that the client left before the end of the response."""
 

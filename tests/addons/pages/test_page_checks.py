@@ -222,6 +222,20 @@ def test_missing_pictures_of_a_load_are_a_note() -> None:
     assert (last.passed, last.figure) == (None, "the pictures end at 7.00 s")
 
 
+def test_an_origin_that_never_announces_http3_is_a_note() -> None:
+    """One response with the announcement suffices; over HTTP/2 none is needed."""
+
+    def noted(*announces: bool | None, version: str = "3") -> bool:
+        given = zip(PATHS, announces, strict=True)
+        page = [asked(path, http_version=version, announces_http3=says) for path, says in given]
+        return "HTTP/3 not announced" in {one.name for one in judged(page, page)}
+
+    assert noted(False, False, False)
+    assert not noted(True, False, False)
+    assert not noted(None, None, None)
+    assert not noted(False, False, False, version="2")
+
+
 def connection_check(version: HttpVersion, count: int, requests: Requests = ()) -> Check:
     """Check a load of a document and 20 images of each of two other origins."""
     chain = chain_of(load())

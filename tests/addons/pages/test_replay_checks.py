@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.addons.pages import page_checks as replay
+from httpbed.addons.pages import replay_checks as replay
 from httpbed.addons.pages import replay_plan as replay_origin
 from httpbed.addons.pages.page_check_table import RECORDING
 from httpbed.addons.pages.replay_plan import ReplayLogEntry
@@ -53,7 +53,7 @@ def passed(
 ) -> dict[str, bool]:
     found = [
         replay.punctual(SITE, replayed, ""),
-        *replay.replay_checks(SITE, logged, replayed, ""),
+        *replay.checks(SITE, logged, replayed, ""),
     ]
     return {one.name: bool(one.passed) for one in found if one.check != RECORDING.id}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from httpbed.addons.pages import page_checks, replay_plan
+from httpbed.addons.pages import page_checks, replay_checks, replay_plan
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import SeenScreen
 from httpbed.addons.pages.page import PageLoad, RecordedPage
@@ -101,8 +101,8 @@ class PageJudgement(AddedJudgement):
         by_server = pages.replayed if pages else {}
         replayed = [entry for name in chain.servers for entry in by_server.get(name, ())]
         logged = [one for name in chain.servers for one in evidence.reports[name].requests]
-        yield page_checks.punctual(site, replayed, where)
-        yield from page_checks.replay_checks(site, logged, replayed, where)
+        yield replay_checks.punctual(site, replayed, where)
+        yield from replay_checks.checks(site, logged, replayed, where)
 
     def check_of_connections(self, chain: Chain, count: int, where: str) -> Check | None:
         """Check that a browser opened no more connections than one of its protocol does."""

@@ -45,6 +45,13 @@ NOT_KNOWN = CheckDescriptor(
     "What the record of a page load lacks, though no request depends on it.",
     is_note=True,
 )
+UNANNOUNCED = CheckDescriptor(
+    "HTTP/3 not announced",
+    "subject",
+    "page load",
+    "Servers that announced no HTTP/3 to the browser (Alt-Svc), so that it requested less at once.",
+    is_note=True,
+)
 SCREEN = CheckDescriptor(
     "screen",
     "subject",
@@ -113,6 +120,7 @@ CHECKS = (
     AGREEMENT,
     PAGE_BYTES,
     NOT_KNOWN,
+    UNANNOUNCED,
     SCREEN,
     SLOWDOWN,
     PRIOR_VISIT,

@@ -8,11 +8,6 @@ The browser's options are no evidence. The server's log says whether the documen
 already existed, was resumed or carried early data. The browser reports its earlier requests and its
 cache. Only the document's connection is judged: over HTTP/1.1 a browser opens further ones, of
 which it resumes as many as it has tickets (RFC 8446, section 4.6.1).
-
-Checks of a recorded site: delay, length and order of its responses.
-
-httpbed's own program behind the server reports when it gave each response, so its delays are the
-bed's. What the server sent is the subject's.
 """
 
 from __future__ import annotations
@@ -34,15 +29,11 @@ from httpbed.addons.pages.page_check_table import (
     PAGE_BYTES,
     PAGE_REQUESTS,
     PRIOR_VISIT,
-    RECORDED_DELAYS,
-    RECORDED_LENGTHS,
-    RECORDED_ORDER,
-    RECORDING,
     SCREEN,
     SITE,
     SLOWDOWN,
+    UNANNOUNCED,
 )
-from httpbed.addons.pages.replay_plan import ReplayLogEntry
 from httpbed.addons.pages.sites.site import Site
 from httpbed.experiment.check import CONNECTION_COUNT, RESUMPTION, STATUS
 from httpbed.experiment.trial import Check
@@ -90,6 +81,7 @@ def checks(
         yield _agreement(browser, log, of)
     if log.requests:
         yield _bytes(browser, log, of)
+    yield from _unannounced(browser, of)
     if report.remarks:
         figure = "; ".join(report.remarks)
         yield NOT_KNOWN.result(where=of, passed=None, figure=figure)
@@ -160,6 +152,17 @@ def _most_before(visit: PageVisit, site: Site, pools: int, version: str) -> int:
     races = visit == "discovery"
     files = len(site.origins) * (1 if version == "3" and not races else 1 + BACKUP)
     return files + (_most_opened(DISCOVERED_FROM, site, pools) if races else 0)
+
+
+def _unannounced(browser: Sequence[LoggedRequest], of: str) -> Iterator[Check]:
+    """Name the origins that spoke HTTP/3 to the browser and never announced it."""
+    answers = [one for one in browser if one.http_version == "3"]
+    announced = {one.authority for one in answers if one.announces_http3}
+    silent = {one.authority for one in answers if one.announces_http3 is False} - announced
+    if silent:
+        names = ", ".join(sorted(silent))
+        figure = f"{names}: Chromium requests few resources of low priority at once from there"
+        yield UNANNOUNCED.result(where=of, passed=None, figure=figure)
 
 
 def _most_used(requests: Iterable[LoggedRequest]) -> int:
@@ -414,87 +417,3 @@ def _cache(listed: int, requests: Sequence[LoggedRequest], of: str) -> Check:
     had = max(0, listed - len(requests))
     figure = f"{had} of {listed} resources"
     return CACHED.result(where=of, passed=had > 0, figure=figure, limit="some", measured=had)
-
-
-SKELETON = "a skeleton"
-"""What requests the resources of a recorded page that cannot do it itself."""
-EARLY_S = 0.002
-"""Scripts wait whole milliseconds, and recorded times are rounded."""
-
-
-def punctual(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
-    """Check that each response was delayed as long as recorded, or little longer."""
-    late = [
-        (one.begun_ns - one.requested_ns) / 1e9 - answer.delay_s
-        for one in replayed
-        if one.answer is not None
-        and one.answer >= 0
-        and (answer := site.resources[one.answer].answer)
-    ]
-    figure = f"{len(late)} responses"
-    if late:
-        figure += f", late by {max(late) * 1e3:.1f} ms at most"
-    passed = all(0 <= one <= RECORDED_DELAYS.limit for one in late)
-    limit = f"at most {RECORDED_DELAYS.limit * 1e3:.0f} ms late"
-    latest = max(late, default=None)
-    return RECORDED_DELAYS.result(
-        where=of, passed=passed, figure=figure, limit=limit, measured=latest
-    )
-
-
-def replay_checks(
-    site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[ReplayLogEntry], of: str
-) -> Iterator[Check]:
-    """Check the responses that a server sent for a recorded site, and say how it was made."""
-    limit = SKELETON if site.skeleton else "the page itself"
-    yield RECORDING.result(where=of, passed=None, figure=site.source, limit=limit)
-    if any(one.body_bytes is not None for one in logged):
-        yield _lengths(site, logged, of)
-    if site.skeleton:
-        yield _order(site, replayed, of)
-
-
-def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
-    """Check that each body has its recorded length on the wire."""
-    has_names = any(one.authority for one in logged)
-    recorded = Counter(
-        (site.origins[one.origin] if has_names else "", one.path, one.answer.status, one.bytes)
-        for one in site.resources
-        if one.answer
-    )
-    sent = Counter((one.authority, one.path, one.status, one.body_bytes or 0) for one in logged)
-    known = set(recorded)
-    wrong = [one for one in sent if one not in known]
-    right = sum(sent[one] for one in sent if one in known)
-    figure = f"{right} of {sent.total()} as recorded"
-    if wrong:
-        _, path, status, length = wrong[0]
-        figure += f"; {length} bytes with status {status} of {path}"
-    return RECORDED_LENGTHS.result(
-        where=of, passed=not wrong, figure=figure, limit="as recorded", measured=right
-    )
-
-
-def _order(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
-    """Check that no resource was requested before the recorded response that led to it."""
-    # Of a repeated response, the first one led to the requests that followed.
-    times = {one.answer: one for one in reversed(replayed) if one.answer is not None}
-    early, led = [], 0
-    for entry in replayed:
-        answer = (
-            site.resources[entry.answer].answer
-            if entry.answer is not None and entry.answer >= 0
-            else None
-        )
-        cause = times.get(answer.after) if answer and answer.after is not None else None
-        if answer is None or cause is None:
-            continue
-        led += 1
-        # Only the time of the response's head is known exactly; its end comes later.
-        if (entry.requested_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
-            early.append(entry.path)
-    figure = f"{led - len(early)} of {led} after what led to them"
-    figure += f"; too early: {', '.join(early[:3])}" if early else ""
-    return RECORDED_ORDER.result(
-        where=of, passed=not early, figure=figure, limit="all", measured=led - len(early)
-    )

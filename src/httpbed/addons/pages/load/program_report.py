@@ -52,10 +52,18 @@ def _request(request: PageRequest, navigated_s: float) -> LoggedRequest:
         path=request.path,
         authority=request.host,
         wire_bytes=request.wire_bytes,
+        announces_http3=_announces_http3(request),
         client_left=request.is_left,
         began_s=None if request.queued_s is None else navigated_s + request.queued_s,
         ended_s=None if request.ended_s is None else navigated_s + request.ended_s,
     )
+
+
+def _announces_http3(request: PageRequest) -> bool | None:
+    """Return whether the response announces HTTP/3; None without the response's header."""
+    fields = request.response_headers
+    announced = [value for name, value in fields if name.lower() == "alt-svc"]
+    return any("h3=" in value for value in announced) if fields else None
 
 
 def _body_bytes(request: PageRequest) -> int | None:

@@ -24,8 +24,8 @@ from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.loads import MEASURES, PageTrial
 from httpbed.addons.pages.page_check_table import RECORDING
-from httpbed.addons.pages.page_checks import SKELETON
 from httpbed.addons.pages.page_metrics import bands_of
+from httpbed.addons.pages.replay_checks import SKELETON
 from httpbed.addons.pages.report import (
     critical_path_report,
     film,

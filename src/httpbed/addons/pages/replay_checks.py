@@ -1,0 +1,104 @@
+"""Checks of a recorded site: delay, length and order of its responses.
+
+httpbed's own program behind the server reports when it gave each response, so its delays are the
+bed's. What the server sent is the subject's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from httpbed.addons.pages.page_check_table import (
+    RECORDED_DELAYS,
+    RECORDED_LENGTHS,
+    RECORDED_ORDER,
+    RECORDING,
+)
+from httpbed.addons.pages.replay_plan import ReplayLogEntry
+from httpbed.addons.pages.sites.site import Site
+from httpbed.experiment.trial import Check
+from httpbed.programs.protocol import LoggedRequest
+
+SKELETON = "a skeleton"
+"""What requests the resources of a recorded page that cannot do it itself."""
+EARLY_S = 0.002
+"""Scripts wait whole milliseconds, and recorded times are rounded."""
+
+
+def punctual(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
+    """Check that each response was delayed as long as recorded, or little longer."""
+    late = [
+        (one.begun_ns - one.requested_ns) / 1e9 - answer.delay_s
+        for one in replayed
+        if one.answer is not None
+        and one.answer >= 0
+        and (answer := site.resources[one.answer].answer)
+    ]
+    figure = f"{len(late)} responses"
+    if late:
+        figure += f", late by {max(late) * 1e3:.1f} ms at most"
+    passed = all(0 <= one <= RECORDED_DELAYS.limit for one in late)
+    limit = f"at most {RECORDED_DELAYS.limit * 1e3:.0f} ms late"
+    latest = max(late, default=None)
+    return RECORDED_DELAYS.result(
+        where=of, passed=passed, figure=figure, limit=limit, measured=latest
+    )
+
+
+def checks(
+    site: Site, logged: Sequence[LoggedRequest], replayed: Sequence[ReplayLogEntry], of: str
+) -> Iterator[Check]:
+    """Check the responses that a server sent for a recorded site, and say how it was made."""
+    limit = SKELETON if site.skeleton else "the page itself"
+    yield RECORDING.result(where=of, passed=None, figure=site.source, limit=limit)
+    if any(one.body_bytes is not None for one in logged):
+        yield _lengths(site, logged, of)
+    if site.skeleton:
+        yield _order(site, replayed, of)
+
+
+def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
+    """Check that each body has its recorded length on the wire."""
+    has_names = any(one.authority for one in logged)
+    recorded = Counter(
+        (site.origins[one.origin] if has_names else "", one.path, one.answer.status, one.bytes)
+        for one in site.resources
+        if one.answer
+    )
+    sent = Counter((one.authority, one.path, one.status, one.body_bytes or 0) for one in logged)
+    known = set(recorded)
+    wrong = [one for one in sent if one not in known]
+    right = sum(sent[one] for one in sent if one in known)
+    figure = f"{right} of {sent.total()} as recorded"
+    if wrong:
+        _, path, status, length = wrong[0]
+        figure += f"; {length} bytes with status {status} of {path}"
+    return RECORDED_LENGTHS.result(
+        where=of, passed=not wrong, figure=figure, limit="as recorded", measured=right
+    )
+
+
+def _order(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
+    """Check that no resource was requested before the recorded response that led to it."""
+    # Of a repeated response, the first one led to the requests that followed.
+    times = {one.answer: one for one in reversed(replayed) if one.answer is not None}
+    early, led = [], 0
+    for entry in replayed:
+        answer = (
+            site.resources[entry.answer].answer
+            if entry.answer is not None and entry.answer >= 0
+            else None
+        )
+        cause = times.get(answer.after) if answer and answer.after is not None else None
+        if answer is None or cause is None:
+            continue
+        led += 1
+        # Only the time of the response's head is known exactly; its end comes later.
+        if (entry.requested_ns - cause.begun_ns) / 1e9 < answer.wait_s - EARLY_S:
+            early.append(entry.path)
+    figure = f"{led - len(early)} of {led} after what led to them"
+    figure += f"; too early: {', '.join(early[:3])}" if early else ""
+    return RECORDED_ORDER.result(
+        where=of, passed=not early, figure=figure, limit="all", measured=led - len(early)
+    )
