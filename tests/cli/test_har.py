@@ -8,7 +8,6 @@ import os
 import shutil
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -17,14 +16,11 @@ import archives
 import stored_campaigns
 from command_line import Command
 from httpbed.addons.pages.har import loads, parser, writer
-from httpbed.addons.pages.load import driver_output as pages_reading
-from httpbed.addons.pages.load import net_log
 from httpbed.base.errors import visible_lines
 from httpbed.experiment.trial import Record
 
 TESTS = Path(__file__).parent.parent
 RECORDED = TESTS / "recorded/chromium-headless-shell-156.0.8078.79"
-NET_LOG = TESTS / "addons/pages/load/net_logs/quic.json"
 
 
 @pytest.fixture
@@ -38,7 +34,7 @@ def har(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def campaign(tmp_path: Path) -> Path:
-    """Make a campaign: two trials have loads, one with a net-log; a third has a torn load."""
+    """Make a campaign: two trials have loads; a third has a torn load."""
     folder = tmp_path / "campaign"
     trials = stored_campaigns.loaded().trials
     loads = dict(zip((trial.id for trial in trials), ("h2", "h3", ""), strict=False))
@@ -50,8 +46,6 @@ def campaign(tmp_path: Path) -> Path:
         elif name is not None:
             place.mkdir(parents=True)
             (place / "load.json").write_text("{")
-        if name == "h3":
-            shutil.copyfile(NET_LOG, place / "net-log.json")
 
     stored_campaigns.make(
         folder, [stored_campaigns.record(trial) for trial in trials[:4]], leave=leave
@@ -104,7 +98,7 @@ def test_import_writes_observations_as_a_table(httpbed: Command, har: Path, tmp_
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_hostile_names_and_texts_of_a_har_file_are_safe_in_a_table(
-    httpbed: Command, har: Path, tmp_path: Path, kind: str
+    httpbed: Command, har: Path, tmp_path: Path
 ) -> None:
     """Bytes that are not UTF-8, control characters and formulas end no command."""
     said = json.loads(har.read_text())
@@ -184,7 +178,7 @@ def test_loads_are_exported_only_into_a_folder_outside_the_campaign(
 def test_loads_of_a_campaign_are_exported_as_har(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:
-    """Each load has a file, with its net-log; a load that cannot be read is reported."""
+    """Each load has a file; a load that cannot be read is reported."""
     code, out, err = httpbed("export", campaign, "--format", "har", "-o", tmp_path / "hars")
     assert (code, out) == (0, "")
     assert f"2 loads written to {tmp_path / 'hars'}" in err
@@ -195,7 +189,6 @@ def test_loads_of_a_campaign_are_exported_as_har(
     assert {request.http_version for request in load.load.requests} == {"2"}
     assert len(load.load.requests) == 13
     told = json.loads((tmp_path / f"hars/{_names(1)}.har").read_text())["log"]
-    assert [session["version"] for session in told["_quicSessions"]] == ["RFCv1"]
     asked = next(
         event["params"]
         for event in map(json.loads, (RECORDED / "h3/cdp.jsonl").read_text().splitlines())
@@ -203,9 +196,6 @@ def test_loads_of_a_campaign_are_exported_as_har(
     )
     started = datetime.fromisoformat(told["pages"][0]["startedDateTime"]).timestamp()
     assert 0 <= asked["wallTime"] - started < 0.1
-    (session,) = net_log.read(NET_LOG.read_text()).quic
-    zero_s = (pages_reading.read(RECORDED / "h3").navigation_ns or 0) / 1e9
-    assert told["_quicSessions"][0]["began_s"] == pytest.approx(session.began_s - zero_s)
 
 
 def test_a_table_has_no_bodies_to_leave_out(
@@ -221,36 +211,12 @@ def test_a_table_has_no_bodies_to_leave_out(
     assert (code, "without bodies" in err) == (0, False)
 
 
-def test_loads_of_a_campaign_are_exported_by_request(
-    httpbed: Command, campaign: Path, tmp_path: Path
-) -> None:
-    """In the form of Zhang and Song, of which the figures of their paper are made."""
-    assert httpbed("export", campaign, "--format", "cdp-json", "-o", tmp_path / "by")[0] == 0
-    requests: list[dict[str, Any]] = json.loads((tmp_path / f"by/{_names(1)}.json").read_text())
-    assert len(requests) == 13
-    first = requests[0]
-    names = ["requestId", "url", "timestamp", "protocol", "dataLength", "responseUrl", "timing"]
-    assert list(first) == names
-    assert {one["protocol"] for one in requests} == {"h3"}
-    recorded = [json.loads(line) for line in (RECORDED / "h3/cdp.jsonl").read_text().splitlines()]
-    told = next(
-        event["params"]["response"]["timing"]
-        for event in recorded
-        if event["method"] == "Network.responseReceived"
-        and event["params"]["requestId"] == first["requestId"]
-    )
-    assert first["timing"]["requestTime"] == pytest.approx(told["requestTime"], abs=2e-6)
-    for name in ("connectStart", "connectEnd", "sendStart", "sendEnd", "receiveHeadersEnd"):
-        assert first["timing"][name] == pytest.approx(told[name], abs=0.002)
-
-
-@pytest.mark.parametrize("kind", ["har", "cdp-json"])
 def test_loads_are_not_exported_beside_the_files_of_others(
-    httpbed: Command, campaign: Path, tmp_path: Path, kind: str
+    httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:
     """A second export replaces the loads of the first; any other file keeps the folder as it is."""
     hars = tmp_path / "hars"
-    export = ("export", campaign, "--format", kind, "-o", hars)
+    export = ("export", campaign, "--format", "har", "-o", hars)
     assert [httpbed(*export)[0] for _ in range(2)] == [0, 0]
     (hars / "notes.txt").write_text("mine")
     for file in hars.glob("0*"):

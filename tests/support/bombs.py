@@ -57,12 +57,6 @@ def _har(file: Path) -> Any:
         return error
 
 
-def _net_log(file: Path) -> Any:
-    from httpbed.addons.pages.load import net_log  # noqa: PLC0415 - as above
-
-    return net_log.read(file.read_text())
-
-
 def _program(name: str) -> Callable[[Path], Any]:
     def read(file: Path) -> Any:
         from httpbed.programs import parsers  # noqa: PLC0415 - as above
@@ -81,7 +75,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     **{name: _program(name) for name in PROGRAMS},
     "driver_output": _driver_output,
     "har": _har,
-    "net_log": _net_log,
 }
 
 

@@ -34,8 +34,6 @@ MORE_PAIRS = [
     ("driver_output", "objects"),
     ("driver_output", "events"),
     ("driver_output", "list"),
-    ("net_log", "net log"),
-    ("net_log", "short lines"),
     ("har", "keys"),
 ]
 

@@ -16,7 +16,6 @@ import base64
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Any
@@ -29,7 +28,6 @@ from httpbed.addons.pages.load.browser_load import (
     name_of,
     version_of,
 )
-from httpbed.addons.pages.load.net_log import NetLog
 from httpbed.addons.pages.load.timing import begun_s, phases
 
 PAGE = "page_1"
@@ -42,14 +40,12 @@ def har(
     started: datetime,
     *,
     speed_index_s: float | None = None,
-    net_log: NetLog | None = None,
     bodies: Mapping[str, tuple[bytes, bool]] | None = None,
 ) -> dict[str, Any]:
     """Return the object of a HAR file.
 
-    ``started`` is the calendar time of the navigation's start. The sessions of the browser's
-    net-log are in ``_quicSessions`` and ``_http2Sessions``. ``bodies`` are those of responses by
-    the browser's number of the request, each with whether it is binary.
+    ``started`` is the calendar time of the navigation's start. ``bodies`` are those of
+    responses by the browser's number of the request, each with whether it is binary.
     """
     began = started.astimezone(UTC)
     entries = [
@@ -64,7 +60,6 @@ def har(
             "browser": _browser(load.product),
             "pages": [_page(load, began, speed_index_s)],
             "entries": sorted(entries, key=lambda one: str(one["startedDateTime"])),
-            **(_sessions(net_log, (load.navigation_ns or 0) / 1e9) if net_log else {}),
         }
     }
 
@@ -93,14 +88,6 @@ def _page(load: BrowserLoad, began: datetime, speed_index_s: float | None) -> di
         "_ended": load.ended,
         **({"comment": load.reason} if load.reason else {}),
         **known,
-    }
-
-
-def _sessions(net_log: NetLog, zero_s: float) -> dict[str, Any]:
-    """Return the sessions; ``began_s`` is relative to the page's start and may be negative."""
-    return {
-        name: [asdict(one) | {"began_s": round(one.began_s - zero_s, 6)} for one in sessions]
-        for name, sessions in (("_quicSessions", net_log.quic), ("_http2Sessions", net_log.http2))
     }
 
 
