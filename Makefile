@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick compiled build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-side-by-side bench-virtual bench-exactness bench-truth bench-guest bench-explain bench-claims reproduce docs
+.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick compiled build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-exactness bench-truth bench-guest bench-explain bench-claims reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -111,12 +111,6 @@ bench-kills: prepare  ## kill processes of running campaigns at random; ARGS="--
 
 bench-campaign: prepare  ## what each verb costs on a large campaign; ARGS="--trials 100000"
 	python -m bench.campaign.size $(ARGS)
-
-bench-side-by-side: prepare  ## how many trials this machine carries at a time; ARGS="--kinds curl,aioquic"
-	python -m bench.campaign.side_by_side $(ARGS)
-
-bench-virtual: prepare  ## trials in virtual beside real time, repeated on a busy machine; ARGS="--blocks 3"
-	python -m bench.virtual_time $(ARGS)
 
 bench-exactness: prepare  ## whether each program gives the same bytes in virtual time; ARGS="--only curl"
 	python -m bench.exactness $(ARGS)

@@ -152,7 +152,8 @@ def _loads(found: Sequence[PublishedExperiment]) -> str:
     examples = f" Published are loads of {listed(loads)}." if loads else ""
     return (
         "Archives have tables, not the files of single trials. Of a campaign that has run here,"
-        f" `httpbed export CAMPAIGN --format har -o loads` writes each page load as HAR.{examples}"
+        " `httpbed export CAMPAIGN --format har -o loads` writes each page load as HAR, and"
+        f" `--format cdp-json` its requests as the browser's protocol has them.{examples}"
     )
 
 

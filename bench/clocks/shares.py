@@ -27,18 +27,46 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.campaign.side_by_side import available_mb
 from bench.clocks import costs, marked
 from bench.clocks.marked import MARKS
-from bench.virtual_time import EXPERIMENT
 
 from httpbed.addons.virtual import boot, job, outside
 from httpbed.addons.virtual.work import PHASES
+from httpbed.bed.machine import machine_load
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog as catalogs
 from httpbed.trial.plan import CampaignSetup
+
+EXPERIMENT = """
+schema = 1
+name = "clocks"
+question = "What does a trial give and cost by each clock?"
+replicates = {blocks}
+seed = 20261123
+
+[topology]
+hosts = ["client", "server"]
+
+[[topology.links]]
+between = ["client", "server"]
+rate = "10 Mbit/s"
+delay = "50 ms"
+loss = "{loss}"
+
+[roles.client]
+implementation = "curl"
+http_version = "{version}"
+
+[roles.server]
+implementation = "nginx"
+congestion_control = "{control}"
+
+[workload]
+kind = "download"
+size = "{size}"
+"""
 
 END = "power off"
 LOOK_S = 0.05
@@ -122,11 +150,11 @@ def _phases(left: int, began_s: float, ended_s: float) -> dict[str, float]:
 def _memory() -> Iterator[list[float]]:
     """Look at the machine's memory while the context lasts; what it lacks is appended, in MB."""
     time.sleep(SETTLE_S)
-    before, lacking, over = available_mb(), list[float](), threading.Event()
+    before, lacking, over = machine_load.available_bytes() / 1e6, list[float](), threading.Event()
 
     def look() -> None:
         while not over.wait(LOOK_S):
-            lacking.append(before - available_mb())
+            lacking.append(before - machine_load.available_bytes() / 1e6)
 
     watcher = threading.Thread(target=look)
     watcher.start()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,7 +15,6 @@ from bench.exactness import evidence
 from bench.exactness.evidence import Evidence
 from bench.exactness.families import Family
 from bench.exactness.table import Row
-from bench.virtual_time import burning
 
 from httpbed.campaign import preparation, run
 from httpbed.campaign.run import Prepared
@@ -56,3 +58,16 @@ def _conditions() -> dict[str, Condition]:
         "busy": (ONE, burning()),
         "another folder": (TWO, contextlib.nullcontext()),
     }
+
+
+@contextlib.contextmanager
+def burning() -> Iterator[None]:
+    """Keep every processor busy with two programs that compute."""
+    count = 2 * len(os.sched_getaffinity(0))
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in burners:
+            one.kill()
+            one.wait()

@@ -8,6 +8,7 @@ import os
 import shutil
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -98,7 +99,7 @@ def test_import_writes_observations_as_a_table(httpbed: Command, har: Path, tmp_
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_hostile_names_and_texts_of_a_har_file_are_safe_in_a_table(
-    httpbed: Command, har: Path, tmp_path: Path
+    httpbed: Command, har: Path, tmp_path: Path, kind: str
 ) -> None:
     """Bytes that are not UTF-8, control characters and formulas end no command."""
     said = json.loads(har.read_text())
@@ -211,12 +212,36 @@ def test_a_table_has_no_bodies_to_leave_out(
     assert (code, "without bodies" in err) == (0, False)
 
 
-def test_loads_are_not_exported_beside_the_files_of_others(
+def test_loads_of_a_campaign_are_exported_by_request(
     httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """In the form of Zhang and Song, of which the figures of their paper are made."""
+    assert httpbed("export", campaign, "--format", "cdp-json", "-o", tmp_path / "by")[0] == 0
+    requests: list[dict[str, Any]] = json.loads((tmp_path / f"by/{_names(1)}.json").read_text())
+    assert len(requests) == 13
+    first = requests[0]
+    names = ["requestId", "url", "timestamp", "protocol", "dataLength", "responseUrl", "timing"]
+    assert list(first) == names
+    assert {one["protocol"] for one in requests} == {"h3"}
+    recorded = [json.loads(line) for line in (RECORDED / "h3/cdp.jsonl").read_text().splitlines()]
+    told = next(
+        event["params"]["response"]["timing"]
+        for event in recorded
+        if event["method"] == "Network.responseReceived"
+        and event["params"]["requestId"] == first["requestId"]
+    )
+    assert first["timing"]["requestTime"] == pytest.approx(told["requestTime"], abs=2e-6)
+    for name in ("connectStart", "connectEnd", "sendStart", "sendEnd", "receiveHeadersEnd"):
+        assert first["timing"][name] == pytest.approx(told[name], abs=0.002)
+
+
+@pytest.mark.parametrize("kind", ["har", "cdp-json"])
+def test_loads_are_not_exported_beside_the_files_of_others(
+    httpbed: Command, campaign: Path, tmp_path: Path, kind: str
 ) -> None:
     """A second export replaces the loads of the first; any other file keeps the folder as it is."""
     hars = tmp_path / "hars"
-    export = ("export", campaign, "--format", "har", "-o", hars)
+    export = ("export", campaign, "--format", kind, "-o", hars)
     assert [httpbed(*export)[0] for _ in range(2)] == [0, 0]
     (hars / "notes.txt").write_text("mine")
     for file in hars.glob("0*"):

@@ -35,7 +35,6 @@ BOMBS: dict[str, Callable[[], str]] = {
     "quotes": lambda: _filled('\\"', '{}\n{"a": "'),
     "log": lambda: _filled('{"protocol":"HTTP/2.0","status":200,"body_bytes":1}\n'),
     "events": lambda: _filled('{"method":"Network.requestWillBeSent","params":{}}\n'),
-    "net log": lambda: _filled("{},\n", '{"constants": {}},\n"events": [\n', "{}]}\n"),
 }
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from bench.virtual_time import burning
+from bench.exactness.repetitions import burning
 
 from families import until
 from guest_trials import LOSSY, evidence, kernels

@@ -88,9 +88,9 @@ def command(
     campaigns. They are of one experiment, scale and set of programs; machines and seeds may differ.
     Each block comes from one campaign, so comparisons within blocks stay within one machine.
 
-    With --format har, each page load becomes a file in the folder of -o, BLOCK-TRIAL.har, with the
-    bodies of the page, so that it can be replayed; --no-bodies leaves them out of a file that is
-    only looked at.
+    With --format har or cdp-json, each page load becomes a file in the folder of -o,
+    BLOCK-TRIAL.har or BLOCK-TRIAL.json. A HAR file has the bodies of the page, so that it can be
+    replayed; --no-bodies leaves them out of a file that is only looked at.
 
     With --format bmf, benchmark-action or hyperfine, the median of each treatment becomes a
     benchmark in the JSON of Bencher, github-action-benchmark or hyperfine.

@@ -27,9 +27,9 @@ def _write(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
 
 EXPORT = Export(
     name="loads",
-    help="har: each page load as HAR 1.2.",
+    help="har: each page load as HAR 1.2. cdp-json: its requests as in CDP.",
     what="a file per page load",
-    formats=("har",),
+    formats=("har", "cdp-json"),
     switches={"bodies": "Keep the bodies of the page in HAR files."},
     write=_write,
 )

@@ -1,4 +1,15 @@
-"""``httpbed export --format har``: each page load as a file for other tools.
+"""``httpbed export --format har`` and ``cdp-json``: each page load as a file for other tools.
+
+``cdp-json`` is the form in which Zhang and Song stored each request (2023, figure 8).
+
+::
+
+    {"requestId", "url", "timestamp", "protocol", "dataLength", "responseUrl", "timing"}
+
+``timestamp`` is the end of the request and ``timing.requestTime`` its start, in seconds of the
+clock of the Chrome DevTools Protocol. All else in ``timing`` is in milliseconds since then; -1
+means no time. ``dataLength`` counts the decoded body's bytes. Their round-trip time is
+``receiveHeadersEnd - sendStart``.
 
 The bodies of a page load, from the site that its server had.
 
@@ -36,14 +47,81 @@ from httpbed.results.sample import scenario
 from httpbed.store import layout
 from httpbed.store.results import Results
 
+HAR, CDP_JSON = "har", "cdp-json"
 BODIES = "bodies"
 """The switch that leaves bodies out."""
-LOAD = "load.json"
-_KIND = Kind(
-    "a HAR file that httpbed wrote",
-    re.compile(rb'\{\s*"log": \{\s*"version": "1.2",\s*"creator": \{\s*"name": "httpbed"'),
+_ALPN = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "3": "h3"}
+_NOT_THERE = -1
+_NEVER_REPORTED = (
+    "proxyStart",
+    "proxyEnd",
+    "workerStart",
+    "workerReady",
+    "workerFetchStart",
+    "workerRespondWithSettled",
 )
-_SUFFIX = ".har"
+
+
+def requests(load: BrowserLoad) -> list[dict[str, Any]]:
+    """Return the requests that used the network, in the order in which the page made them."""
+    began_s = (load.navigation_ns or 0) / 1e9
+    return [_request(one, began_s) for one in load.on_network()]
+
+
+def _request(request: PageRequest, began_s: float) -> dict[str, Any]:
+    return {
+        "requestId": request.id,
+        "url": request.url,
+        "timestamp": _clock(request.ended_s, began_s),
+        "protocol": _ALPN.get(request.http_version, request.http_version),
+        "dataLength": request.body_bytes,
+        "responseUrl": request.url.partition("#")[0] if request.status else "",
+        "timing": _timing(request, began_s),
+    }
+
+
+def _timing(request: PageRequest, began_s: float) -> dict[str, float]:
+    times = {
+        "dnsStart": request.dns_start_s,
+        "dnsEnd": request.dns_end_s,
+        "connectStart": request.connect_start_s,
+        "connectEnd": request.connect_end_s,
+        "sslStart": request.tls_start_s,
+        "sslEnd": request.tls_end_s,
+        "sendStart": request.send_start_s,
+        "sendEnd": request.send_end_s,
+        "receiveHeadersEnd": request.headers_end_s,
+    }
+    since = request.started_s if request.started_s is not None else request.queued_s or 0.0
+    return {
+        "requestTime": _clock(since, began_s),
+        **dict.fromkeys(_NEVER_REPORTED, _NOT_THERE),
+        **{name: _ms(at_s, since) for name, at_s in times.items()},
+        "pushStart": 0,
+        "pushEnd": 0,
+    }
+
+
+def _ms(at_s: float | None, since_s: float) -> float:
+    return _NOT_THERE if at_s is None else round((at_s - since_s) * 1000, 3)
+
+
+def _clock(at_s: float | None, began_s: float) -> float:
+    return _NOT_THERE if at_s is None else round(began_s + at_s, 6)
+
+
+LOAD = "load.json"
+_KINDS = {
+    HAR: Kind(
+        "a HAR file that httpbed wrote",
+        re.compile(rb'\{\s*"log": \{\s*"version": "1.2",\s*"creator": \{\s*"name": "httpbed"'),
+    ),
+    CDP_JSON: Kind(
+        "a list of requests that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"requestId": )')
+    ),
+}
+"""What is written, by format."""
+_SUFFIX = {HAR: ".har", CDP_JSON: ".json"}
 
 
 @dataclass(frozen=True)
@@ -64,8 +142,8 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
     Raises:
         ConfigError: The campaign has no page load, or the folder has files of others.
     """
-    folder = choice.folder
-    _require_own(folder)
+    kind, folder = choice.kind, choice.folder
+    _require_own(folder, kind)
     written, unread, bodiless = 0, 0, Counter[str]()
     indexes = _speed_indexes(results)
     sites = SiteBodies(results)
@@ -77,10 +155,10 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
                 continue
             folder.mkdir(parents=True, exist_ok=True)
             bodies: Mapping[str, tuple[bytes, bool]] | None = None
-            if BODIES not in choice.without:
+            if kind == HAR and BODIES not in choice.without:
                 bodies = sites.of(load.load, row)
                 bodiless[sites.lacking(row)] += bodies is None
-            _write(load, folder, bodies)
+            _write(load, kind, folder, bodies)
             written += 1
     if not written and not unread:
         reason = "has no page load in a valid attempt"
@@ -90,13 +168,13 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
     yield f"{written} loads written to {folder}"
 
 
-def _require_own(folder: Path) -> None:
-    """Raise ConfigError if a folder has anything but HAR files."""
+def _require_own(folder: Path, kind: str) -> None:
+    """Raise ConfigError if a folder has anything but loads of this form."""
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    if foreign := [one for one in found if one.suffix != _SUFFIX or not one.is_file()]:
+    if foreign := [one for one in found if one.suffix != _SUFFIX[kind] or not one.is_file()]:
         reason = f"has other files, such as {foreign[0].name}"
         raise ConfigError([Mistake(f"-o {folder}", reason, "name a new or empty folder")])
-    output_file.require_kinds(folder, dict.fromkeys((one.name for one in found), _KIND))
+    output_file.require_kinds(folder, {one.name: _KINDS[kind] for one in found})
 
 
 def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
@@ -134,12 +212,18 @@ def _started(load: BrowserLoad, row: Mapping[str, Any]) -> datetime:
 
 
 def _write(
-    stored: StoredLoad, folder: Path, bodies: Mapping[str, tuple[bytes, bool]] | None
+    stored: StoredLoad, kind: str, folder: Path, bodies: Mapping[str, tuple[bytes, bool]] | None
 ) -> None:
-    document = writer.har(
-        stored.load, stored.started, speed_index_s=stored.speed_index_s, bodies=bodies
-    )
-    name = stored.name + _SUFFIX
+    if kind == HAR:
+        document: object = writer.har(
+            stored.load,
+            stored.started,
+            speed_index_s=stored.speed_index_s,
+            bodies=bodies,
+        )
+    else:
+        document = requests(stored.load)
+    name = stored.name + _SUFFIX[kind]
     disk.write_output(folder / name, (json.dumps(document, indent=1) + "\n").encode())
 
 
