@@ -193,6 +193,22 @@ def test_a_sender_that_is_a_reference_is_compared_with_itself() -> None:
     assert all(one.references["cubic"] == one.observed for one in bcp133.judge("cubic", compared))
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_a_window_that_a_buffer_holds_is_named(held: bool) -> None:
+    """Its harmless figures are not those of a congestion control."""
+    rtt_s = bcp133.FAR_RTT_S
+    sent_s = [
+        (number + place / count) * rtt_s
+        for number in range(round(LASTS_S / rtt_s))
+        for count in [44 if held else 44 + 2 * number]
+        for place in range(count)
+    ]
+    made = flight(sent_s)
+    made = replace(made, known_s=made.packets.sent_s + rtt_s, rtt_s=rtt_s)
+    remarks = [*bcp133.notes(Transfers(PLANNED, [alone(bcp133.FAR, made)]))]
+    assert any("holds the window" in remark for remark in remarks) == held
+
+
 @pytest.mark.parametrize("uses_ecn", [False, True])
 def test_a_connection_without_ecn_is_not_said_to_be_covered_with_it(uses_ecn: bool) -> None:
     """The queue drops the same packets, and some."""

@@ -46,6 +46,7 @@ from httpbed.addons.conformance.properties import (
     within,
 )
 from httpbed.addons.conformance.sender import Control, Scale, Sender
+from httpbed.base import units
 from httpbed.experiment.impairments.rate import MTU_BYTES
 
 LASTS_S = 20.0
@@ -60,6 +61,7 @@ SHORT = "100 kB"
 SHORT_BYTES = 100_000
 TAIL_DROP_BDP = (0.5, 1.0, 4.0, 16.0)
 SLOW_BIT_S = RATE_BIT_S // 4
+FAR = "far"
 FAR_RTT_S = 0.6
 """By a geostationary satellite."""
 AQM: Mapping[str, Mapping[str, Any]] = {
@@ -296,7 +298,7 @@ CRITERIA: tuple[Criterion, ...] = (
     *_beside("7.1 AQM", "fq_codel", RATE_BIT_S / 2)[:1],
     _delivered("7.3 varying delay", "jitter"),
     _delivered("7.3 varying delay", "longer", begin_s=EVENT_S),
-    *_on_a_path("7.5 high delay", "far"),
+    *_on_a_path("7.5 high delay", FAR),
     _delivered("7.7 reordering", "reordered"),
     _delivered("7.8 transients", "blink", begin_s=EVENT_S + BRIEF_S, end_s=EVENT_S + 5 * BRIEF_S),
     _delivered("7.8 transients", "dip", begin_s=EVENT_S + 2 * BRIEF_S, end_s=EVENT_S + 5 * BRIEF_S),
@@ -357,7 +359,7 @@ def _special() -> Iterator[Network]:
     long, short = ({"delay": f"{1e3 * times * ONE_WAY_S:g} ms"} for times in (3, 1))
     yield _path("longer", "three times the delay from 8 s on", schedule=[begin | long])
     far = math.ceil(RATE_BIT_S * FAR_RTT_S / 8 / MTU_BYTES)
-    yield Network("far", RATE_BIT_S, FAR_RTT_S, far, title="600 ms", lasts_s=LASTS_S)
+    yield Network(FAR, RATE_BIT_S, FAR_RTT_S, far, title="600 ms", lasts_s=LASTS_S)
     late = {"reordering": {"share": "10 %", "hold": f"{ONE_WAY_S * 1e3:g} ms"}}
     yield _path("reordered", "10 % come 20 ms late", down=late)
     yield _path("blink", "nothing passes from 8 to 9 s", schedule=_down(BRIEF_S))
@@ -393,6 +395,17 @@ def notes(transfers: Transfers) -> Iterator[str]:
         f"RFC 9743 sets no number for harm: asked is at most {TIMES_HARM:g} times that of the worse"
         " of Reno and CUBIC in the same network"
     )
+    held = [
+        one.held_window * one.flight.full_bytes
+        for one in transfers.in_network(FAR)
+        if one.held_window
+    ]
+    if held:
+        size = units.format_size(float(np.median(held)), units.SHORT_DIGITS)
+        yield (
+            f"something else than congestion control holds the window at {size}: flow control, or a"
+            " buffer of the program. These figures are those of that limit where it is reached"
+        )
     if unmarked := [name for name in ("CoDel", "PIE") if _alike(transfers, name)]:
         yield (
             f"not covered: 7.1 AQM with ECN; {', '.join(unmarked)} dropped the same packets as"
