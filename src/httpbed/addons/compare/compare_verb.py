@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -11,16 +12,21 @@ import click
 
 from httpbed.addons.compare import comparison
 from httpbed.addons.compare.options import OPTIONS, CommandLine
-from httpbed.base.clock import Clock
+from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
 from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import Parallelism
+from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import clock_choice, experiment_argument, options, run
 from httpbed.cli.clock_choice import ClockWord
-from httpbed.cli.echo import echo
+from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.verb import verb
+from httpbed.programs.catalog import Catalog
+from httpbed.store import campaign_folder
+
+BOTH = "both"
+"""A word of ``--clock``."""
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,9 +64,9 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @jobs_option("Trials side by side, as for httpbed run.")
 @experiment_argument.choosing_clock_option(
-    get_args(ClockWord),
+    (*get_args(ClockWord), BOTH),
     "The clock of the trials; default: auto, which is virtual if the machine is busy when the"
-    " campaign begins.",
+    " campaign begins. both runs all trials by both clocks, and says whether they give the same.",
 )
 @experiment_argument.keep_option
 @experiment_argument.against_option
@@ -116,6 +122,10 @@ def command(
     Exit code 1: invalid trials remain, a treatment has no result, or the new build is worse.
     """
     _require_compatible(against, fail_above, form, dry_run=dry_run, as_json=as_json)
+    if clock == BOTH and (against or form == "markdown"):
+        option = "--against" if against else f"--format {form}"
+        reason = "cannot go with --clock both, which compares the clocks"
+        raise ConfigError([Mistake(option, reason, "choose one clock, or omit it")])
     catalog = experiment_argument.catalog(recipe_folders)
     if against:
         catalog = catalog.with_second_build(*against)
@@ -139,6 +149,8 @@ def command(
     def load(clock: Clock | None) -> LoadedExperiment:
         return comparison.comparison(replace(line, clock=clock or "real"), catalog).loaded
 
+    if clock == BOTH:
+        context.exit(_by_both_clocks(load, catalog, directory, chosen, as_json=as_json))
     loaded, chosen = clock_choice.loaded_by(clock, load, catalog, directory, chosen)
     run.execute(loaded, catalog, directory, chosen, answers_early=True)
     from httpbed.addons.compare import change  # statistics, which a run begins without
@@ -150,6 +162,48 @@ def command(
         code = change.report(directory, shown)
     echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
     context.exit(code)
+
+
+def _by_both_clocks(
+    load: Callable[[Clock | None], LoadedExperiment],
+    catalog: Catalog,
+    directory: Path,
+    chosen: RunSettings,
+    *,
+    as_json: bool,
+) -> int:
+    """Run an experiment by both clocks, print both side by side, and return the exit code.
+
+    Real time runs first, while the machine is as it was when the user asked.
+    """
+    places = {clock: directory / clock for clock in CLOCKS}
+    _refuse_foreign(directory, places.values())
+    halves = [load(clock) for clock in CLOCKS]  # what either clock refuses is refused at once
+    for half, (clock, place) in zip(halves, places.items(), strict=True):
+        say(f"clock: {clock}, in {place}")
+        run.execute(half, catalog, place, chosen)
+    from httpbed.addons.compare import both_clocks
+    from httpbed.report import terminal
+
+    code = max(both_clocks.saved(place) for place in places.values())
+    found = both_clocks.compared(places)
+    if as_json:
+        echo(json.dumps(both_clocks.values(found, places), indent=1))
+        return code
+    both_clocks.show(found, terminal.console())
+    for line in both_clocks.sentences(found):
+        echo(line)
+    echo(f"reports: {' and '.join(str(one / 'report.html') for one in places.values())}", err=True)
+    return code
+
+
+def _refuse_foreign(directory: Path, places: Collection[Path]) -> None:
+    """Refuse, before the first trial, folders in which one of the two campaigns cannot be."""
+    if directory.is_dir() and any(directory.iterdir()) and not any(map(Path.exists, places)):
+        reason, remedy = "holds other files than two campaigns'", "choose another folder with -o"
+        raise ConfigError([Mistake(str(directory), reason, remedy)])
+    for place in places:
+        campaign_folder.refuse_foreign(place)
 
 
 def _require_compatible(
