@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from httpbed.addons.virtual import first_process, inside, job
-from httpbed.addons.virtual.places import SHARED
+from httpbed.addons.virtual.visible_files import SHARED
 from httpbed.trial.run import runner
 
 MARKS = "marks"

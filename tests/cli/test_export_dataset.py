@@ -18,7 +18,7 @@ import pytest
 import stored_campaigns
 from command_line import Command
 from httpbed.addons.dataset import dataset_report as dictionary
-from httpbed.addons.dataset.dataset_column import ARROW_TYPES
+from httpbed.addons.dataset.trial_columns import ARROW_TYPES
 
 SCALARS = {
     "string": re.compile(r".*", re.DOTALL),

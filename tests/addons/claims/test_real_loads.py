@@ -12,7 +12,7 @@ import pytest
 
 import stored_campaigns
 from httpbed.addons.claims import judging
-from httpbed.addons.pages.load import driver_output, observations
+from httpbed.addons.pages.load import driver_output, timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import query
@@ -56,7 +56,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Make a campaign whose trials have the observations of the recorded loads."""
     text = PAGES + "".join(map(stated, STUDIES))
     folder = tmp_path_factory.mktemp("real") / "campaign"
-    seen = {version: observations.of_load(load(version)) for version in ("1.1", "2", "3")}
+    seen = {version: timing.of_load(load(version)) for version in ("1.1", "2", "3")}
 
     def record(trial: Trial) -> Record:
         made = stored_campaigns.record(trial)
@@ -120,7 +120,7 @@ def test_resources_that_flip_are_counted_by_name(campaign: Results) -> None:
 
 def named(loaded: BrowserLoad) -> dict[str, tuple[float, float]]:
     """Return each resource's time from its request, and from when the page asked for it."""
-    names = observations.resource_names(loaded.requests)
+    names = timing.resource_names(loaded.requests)
     found = {}
     for name, one in zip(names, loaded.requests, strict=True):
         times = (one.send_start_s, one.queued_s, one.ended_s)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import campaigns
 from campaigns import Ending
 from httpbed.addons.dataset import dataset_table, trial_columns
-from httpbed.addons.dataset.dataset_column import ARROW_TYPES, described
+from httpbed.addons.dataset.trial_columns import ARROW_TYPES, described
 from httpbed.experiment.impairments.registry import ALL, Impaired
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import HttpVersion, ServerRole

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from httpbed.addons.explain.counterfactual import causes_worth_lifting
+from httpbed.addons.explain.again import causes_worth_lifting
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.explanation import Explained, Unexplained
-from httpbed.addons.explain.lifts import Lift
-from httpbed.addons.explain.rung import Rung
+from httpbed.addons.explain.lifts import Lift, Rung
 from window_sender import MS, WindowSender
 
 LIFT = Lift("fixed window", "a larger window", {})

@@ -14,7 +14,7 @@ import command_line
 import stored_campaigns
 from command_line import Command
 from git_repositories import git
-from httpbed.addons.gate import history, history_page, trend
+from httpbed.addons.gate import history, trend
 from httpbed.addons.gate.history import Branch, Entry, Folder
 from httpbed.base.errors import ConfigError
 
@@ -200,10 +200,10 @@ def test_a_campaign_is_added_to_a_branch_and_shown(
     line = json.loads(git(repository, "show", f"results:{history.FILE}"))
     assert line["commit"] == git(repository, "rev-parse", "HEAD")
     assert all(len(ends) == 3 for ends in line["values"].values())
-    page = (tmp_path / "page" / history_page.PAGE).read_text()
+    page = (tmp_path / "page" / trend.PAGE).read_text()
     assert "<script>" not in page
     assert page.count("<figure>") == len(line["values"])
-    endpoint = json.loads((tmp_path / "page" / history_page.ENDPOINT).read_text())
+    endpoint = json.loads((tmp_path / "page" / trend.ENDPOINT).read_text())
     assert endpoint["schemaVersion"] == 1
     assert {"label", "message", "color"} < set(endpoint)
     values = json.loads(httpbed("history", *words, "--json")[1])
@@ -215,18 +215,18 @@ def test_nothing_of_the_users_is_overwritten(
 ) -> None:
     """A badge of somebody else stays, and nothing is added before the refusal."""
     (tmp_path / "page").mkdir()
-    (tmp_path / "page" / history_page.BADGE).write_text("<svg>mine</svg>")
+    (tmp_path / "page" / trend.BADGE).write_text("<svg>mine</svg>")
     records = map(stored_campaigns.record, stored_campaigns.loaded().trials)
     stored_campaigns.make(tmp_path / "campaign", list(records))
     words = ("--repository", repository, "--in", tmp_path / "history", "-o", tmp_path / "page")
     assert httpbed("history", tmp_path / "campaign", *words)[0] == 2
     assert not (tmp_path / "history").exists()
-    assert (tmp_path / "page" / history_page.BADGE).read_text() == "<svg>mine</svg>"
+    assert (tmp_path / "page" / trend.BADGE).read_text() == "<svg>mine</svg>"
 
 
 def test_a_change_for_the_worse_is_on_the_badge() -> None:
     """One for the better, or one long ago, is not."""
     found = trend.trends(entries([1.0] * 30 + [1.05] * 5))
-    assert history_page.verdict(found) == ("+5.0 % HTTP/3", True)
+    assert trend.verdict(found) == ("+5.0 % HTTP/3", True)
     for values in ([1.05] * 30 + [1.0] * 5, [1.0] * 20 + [1.05] * 25):
-        assert not history_page.verdict(trend.trends(entries(values)))[1]
+        assert not trend.verdict(trend.trends(entries(values)))[1]

@@ -17,7 +17,7 @@ from httpbed.addons.link.link_run import LinkRequest
 from httpbed.addons.virtual import boot, job
 from httpbed.addons.virtual.command import INIT, Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
-from httpbed.addons.virtual.places import HANDED, LEFT
+from httpbed.addons.virtual.visible_files import HANDED, LEFT
 from httpbed.base.errors import BedError
 
 LIBRARY = b"a library"

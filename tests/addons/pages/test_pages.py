@@ -17,7 +17,7 @@ import reports
 from campaigns import Ending
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
-from httpbed.addons.pages.report import film, filmstrip, metrics_table, section, thumbnails
+from httpbed.addons.pages.report import film, filmstrip, metrics_table, section
 from httpbed.addons.pages.report.filmstrip import PhotoPlot
 from httpbed.report import one_trial, roles, terminal
 from httpbed.report.document import ReportInput
@@ -58,7 +58,7 @@ def test_times_of_a_filmstrip_are_round(load: BrowserLoad) -> None:
     """They begin at zero and end when nothing changes any more."""
     times = filmstrip.times([load])
     assert times[0] == 0
-    assert times[-2] < thumbnails.last_change_s(load) <= times[-1]
+    assert times[-2] < film.last_change_s(load) <= times[-1]
     assert filmstrip.times([BrowserLoad("https://a.test/", "crashed")])[0] == 0
     assert len(filmstrip.times([replace(load, frames=(Frame(1e4, Path("a")),))])) <= 8
 
@@ -93,7 +93,7 @@ def test_pictures_that_are_none_are_blank(tmp_path: Path, load: BrowserLoad) -> 
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8 not a picture")
     (tmp_path / "b.jpg").symlink_to(load.frames[-1].file)
     frames = tuple(Frame(n / 10, tmp_path / f"{name}.jpg") for n, name in enumerate("abc", start=1))
-    seen = thumbnails.screen(replace(load, frames=frames), 80)
+    seen = film.screen(replace(load, frames=frames), 80)
     assert {seen.at(n / 10).getcolors()[0][1] for n in range(5)} == {(255, 255, 255)}  # type: ignore[index]
 
 

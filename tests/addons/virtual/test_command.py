@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.virtual.command import INIT, SEED, Guest, init
-from httpbed.addons.virtual.places import HANDED
+from httpbed.addons.virtual.visible_files import HANDED
 
 GUEST = Guest(
     kernel=Path("/cache/linux"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from httpbed.addons.virtual import randomness
-from httpbed.addons.virtual.places import RANDOM_DEVICE
+from httpbed.addons.virtual.visible_files import RANDOM_DEVICE
 from httpbed.trial import plan
 from recorded import CATALOG, PROXIED, trial
 

@@ -25,9 +25,8 @@ from httpbed.addons.claims.cell_builder import (
 )
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import ItemStatistic
-from httpbed.results.item_samples import named_items, samples_of_items
 from httpbed.results.location import NoIntervalError
-from httpbed.results.sample import Sample, samples
+from httpbed.results.sample import Sample, named_items, samples, samples_of_items
 from httpbed.store.results import Results
 
 Bounds = tuple[float, float]

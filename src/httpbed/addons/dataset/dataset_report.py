@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
-from httpbed.addons.dataset.dataset_column import DatasetColumn
 from httpbed.addons.dataset.dataset_table import TrialDataset, campaign_names
+from httpbed.addons.dataset.trial_columns import DatasetColumn
 from httpbed.base.errors import visible
 from httpbed.report.phrasing import listed
 from httpbed.store.results import Results

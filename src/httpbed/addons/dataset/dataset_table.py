@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from httpbed.addons.dataset import trial_columns
-from httpbed.addons.dataset.dataset_column import (
+from httpbed.addons.dataset.trial_columns import (
     ARROW_TYPES,
     Cell,
     Cells,

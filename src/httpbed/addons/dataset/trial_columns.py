@@ -6,19 +6,15 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
-from httpbed.addons.dataset.dataset_column import (
-    Cell,
-    Cells,
-    DatasetColumn,
-    described,
-    place,
-    plain,
-)
-from httpbed.addons.pages.devices import Device
+import pyarrow as pa
+from pydantic import BaseModel
+
 from httpbed.addons.pages.page import (
+    Device,
     FolderPage,
     KnownPage,
     NamedPage,
@@ -28,6 +24,7 @@ from httpbed.addons.pages.page import (
 )
 from httpbed.base import units
 from httpbed.bed.machine.facts import MachineFacts
+from httpbed.experiment import schema
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.impairments.descriptor import FeatureKind
@@ -397,3 +394,74 @@ def page_name(page: KnownPage) -> str:
 def _of_workload(name: str, kind: FeatureKind, description: str, unit: str = "") -> DatasetColumn:
     """Return a column with a prefix, because some metrics have the same names."""
     return DatasetColumn(f"workload_{name}", kind, description, SOURCE, unit, place("workload"))
+
+
+Cell = float | str | bool | None
+"""A value in a dataset; None is missing."""
+ARROW_TYPES: Mapping[FeatureKind, pa.DataType] = {
+    "string": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+}
+SECTIONS = (
+    "trial",
+    "factors",
+    "workload",
+    "programs",
+    "path",
+    "links",
+    "machine",
+    "outcome",
+    "metrics",
+    "checks",
+)
+"""Groups of columns, in the order of a dataset."""
+
+
+class ColumnPlace(NamedTuple):
+    """Where a column stands in a dataset; columns of one place keep their order."""
+
+    section: int
+    number: int = 0
+    """The number of a link or proxy, counted from the client."""
+
+
+@dataclass(frozen=True)
+class DatasetColumn:
+    """A column of a dataset."""
+
+    name: str
+    kind: FeatureKind
+    description: str
+    source: str
+    """What states or observes its values."""
+    unit: str = ""
+    """Empty for texts and truth values, ``1`` for shares, counts and indexes."""
+    place: ColumnPlace = field(default=ColumnPlace(0), compare=False)
+
+
+Cells = dict[DatasetColumn, Cell]
+"""Values of one trial."""
+
+
+def place(section: str, number: int = 0) -> ColumnPlace:
+    """Return the place of a column in one of :data:`SECTIONS`."""
+    return ColumnPlace(SECTIONS.index(section), number)
+
+
+def described(model: type[BaseModel], name: str) -> str:
+    """Return the description of a model's field, in one line.
+
+    Raises:
+        ValueError: The field has no docstring.
+    """
+    text = schema.field_docstrings(model).get(name)
+    if not text:
+        raise ValueError(f"{model.__name__}.{name} has no description")
+    return plain(text)
+
+
+def plain(text: str) -> str:
+    """Return a docstring in one line, with code in single backticks."""
+    return " ".join(text.replace("``", "`").split())

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import again, counterfactual, difference, evidence, explain_report
+from httpbed.addons.explain import again, difference, evidence, explain_report
 from httpbed.addons.explain.again import Again
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
@@ -26,7 +26,7 @@ from httpbed.addons.explain.explanation import (
     explained,
     typical_rows,
 )
-from httpbed.addons.explain.rung import Rung
+from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.addons.pages.report.critical_path_report import LoadPath
@@ -101,9 +101,9 @@ def run(
     compared = difference.of(explained(answers)) if why else None
     ladders = dict[tuple[int, str], list[Rung]]()
     if how and compared:
-        ladders = counterfactual.ladders(results, [compared.slow], how, compared.fast)
+        ladders = again.ladders(results, [compared.slow], how, compared.fast)
     elif how and tries and not why:
-        ladders = counterfactual.ladders(results, explained(answers), how)
+        ladders = again.ladders(results, explained(answers), how)
     shown = Shown(results, answers, notes, ladders, is_pair=bool(why))
     _print(shown, form, how.directory if repeated and how else directory)
 

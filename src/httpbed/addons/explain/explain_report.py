@@ -18,8 +18,8 @@ from httpbed.addons.explain.explanation import (
     explained,
     typical_rows,
 )
+from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.outline import Outline
-from httpbed.addons.explain.rung import Rung
 from httpbed.base import units
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs

@@ -18,8 +18,7 @@ from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
 from httpbed.results.comparison import Ratio, compare
 from httpbed.results.estimate import Estimate, Interval, estimate
-from httpbed.results.item_samples import item_values
-from httpbed.results.sample import Bounded, Floats, Sample, by_treatment, samples
+from httpbed.results.sample import Bounded, Floats, Sample, by_treatment, item_values, samples
 from httpbed.store.results import Results
 
 

@@ -15,7 +15,7 @@ from httpbed.addons.figures.stated_figure import Levels, PlacedFigure
 from httpbed.experiment.factorial import treatment_key
 from httpbed.report.phrasing import NumberFormat, number_format
 from httpbed.report.svg import QUIET, VisibleFigure
-from httpbed.results.item_samples import named_items
+from httpbed.results.sample import named_items
 from httpbed.store.results import Results
 
 

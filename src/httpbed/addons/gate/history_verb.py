@@ -100,9 +100,7 @@ def command(
         for line in _lines(trends, trend.by_commit(trends)):
             echo(visible(line))
     if output:
-        from httpbed.addons.gate import history_page
-
-        page, *_ = history_page.save(trends, output)
+        page, *_ = trend.save(trends, output)
         say(f"page: {page}")
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address
 
-from httpbed.addons.link import waiting_sockets
-from httpbed.addons.link.waiting_sockets import WaitingSocket
+from httpbed.addons.link import far_end_server
+from httpbed.addons.link.far_end_server import WaitingSocket
 from httpbed.base.errors import ConfigError, Mistake
 
 EXPOSE = "--expose"
@@ -44,7 +44,7 @@ async def opened(ports: Sequence[int]) -> list[WaitingSocket]:
     Raises:
         ConfigError: With each port that no server opened in time.
     """
-    await waiting_sockets.until(lambda: not _closed(ports))
+    await far_end_server.until(lambda: not _closed(ports))
     if closed := _closed(ports):
         remedy = "start the server first, at 127.0.0.1, [::1] or all addresses"
         raise ConfigError(
@@ -62,7 +62,7 @@ def _closed(ports: Sequence[int]) -> list[int]:
 def _exposed(ports: Sequence[int]) -> list[WaitingSocket]:
     """Return a socket of the loopback for each port and protocol, over IPv4 if there is one."""
     chosen = dict[tuple[str, int], WaitingSocket]()
-    for socket in sorted(waiting_sockets.read(), key=lambda socket: -socket.address.version):
+    for socket in sorted(far_end_server.read(), key=lambda socket: -socket.address.version):
         if socket.port not in ports:
             continue
         if socket.address.is_unspecified:

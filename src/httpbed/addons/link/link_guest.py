@@ -38,7 +38,7 @@ from httpbed.addons.virtual import (
 )
 from httpbed.addons.virtual.command import Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
-from httpbed.addons.virtual.places import HANDED, LEFT
+from httpbed.addons.virtual.visible_files import HANDED, LEFT
 from httpbed.base import seeds, untrusted_files
 from httpbed.base.errors import Mistake
 from httpbed.bed.machine import scratch

@@ -12,7 +12,7 @@ from typing import Any
 
 from httpbed.addons.link.link_run import LinkRequest, run
 from httpbed.addons.virtual import job
-from httpbed.addons.virtual.places import SHARED
+from httpbed.addons.virtual.visible_files import SHARED
 
 STDOUT, STDERR = "stdout", "stderr"
 """Names in the shared folder of what the command prints."""

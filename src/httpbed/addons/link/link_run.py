@@ -27,11 +27,10 @@ from httpbed.addons.link import (
     outside_network,
 )
 from httpbed.addons.link.described_link import COMMAND, DescribedLink
-from httpbed.addons.link.far_end_server import FarEndServer
+from httpbed.addons.link.far_end_server import FarEndServer, WaitingSocket
 from httpbed.addons.link.link_output import ERASE, METER_PERIOD_S, Meter
 from httpbed.addons.link.link_plan import LOG, LOOPBACK, PCAP, SOCKET, ShellPlan
 from httpbed.addons.link.outside_network import Names, WayOut
-from httpbed.addons.link.waiting_sockets import WaitingSocket
 from httpbed.base import folders, untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.base.errors import BedError, HostError

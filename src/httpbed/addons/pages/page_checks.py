@@ -17,9 +17,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
-from httpbed.addons.pages.devices import Device
 from httpbed.addons.pages.load.browser_load import SeenScreen
-from httpbed.addons.pages.page import PageLoad
+from httpbed.addons.pages.page import Device, PageLoad
 from httpbed.addons.pages.page_check_table import (
     AGREEMENT,
     CACHED,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from httpbed.addons.virtual.command import CONSOLE, Guest
-from httpbed.addons.virtual.places import LEFT
+from httpbed.addons.virtual.visible_files import LEFT
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, visible
 from httpbed.bed.sandbox.sandbox_spec import Exit

@@ -16,7 +16,7 @@ from typing import Any
 
 from httpbed.addons.virtual import capability, guest_kernel, outside
 from httpbed.addons.virtual.guest_kernel import GuestKernel
-from httpbed.addons.virtual.places import RANDOM_DEVICE
+from httpbed.addons.virtual.visible_files import RANDOM_DEVICE
 from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend

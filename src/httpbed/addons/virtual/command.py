@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from httpbed.addons.virtual import visible_files
-from httpbed.addons.virtual.places import HANDED, LEFT, LEFT_IN_KERNEL, WRITTEN_IN_KERNEL
+from httpbed.addons.virtual.visible_files import HANDED, LEFT, LEFT_IN_KERNEL, WRITTEN_IN_KERNEL
 from httpbed.base.clock import GUEST_STARTS
 from httpbed.bed.sandbox.sandbox_spec import PartSpec, ProcessSpec, SandboxSpec
 

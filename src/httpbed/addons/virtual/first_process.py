@@ -15,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-from httpbed.addons.virtual.places import LEFT_IN_KERNEL, SHARED, WRITTEN_IN_KERNEL
+from httpbed.addons.virtual.visible_files import LEFT_IN_KERNEL, SHARED, WRITTEN_IN_KERNEL
 
 _MEMORY = Path("/sys")
 """Memory is mounted here first."""

@@ -7,7 +7,7 @@ import shutil
 from typing import Any
 
 from httpbed.addons.virtual import job
-from httpbed.addons.virtual.places import SHARED
+from httpbed.addons.virtual.visible_files import SHARED
 from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.trial.run import runner
 

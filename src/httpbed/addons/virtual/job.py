@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.virtual import first_process
-from httpbed.addons.virtual.places import HANDED, SHARED
+from httpbed.addons.virtual.visible_files import HANDED, SHARED
 from httpbed.base import folders, untrusted_files
 from httpbed.base.errors import BedError, HostError, visible
 

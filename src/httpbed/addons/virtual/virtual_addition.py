@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from httpbed.addons.virtual import randomness
-from httpbed.addons.virtual.places import RANDOM_DEVICE
+from httpbed.addons.virtual.visible_files import RANDOM_DEVICE
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.trial import Trial
 from httpbed.trial.addition import TrialAddition

@@ -1,6 +1,10 @@
 """What a guest sees of this machine: programs, httpbed with its Python, and what its work names.
 
 A guest's programs find everything at the same path as here.
+
+Places in a guest, and as its kernel sees them.
+
+Standard library only: every guest imports it.
 """
 
 from __future__ import annotations
@@ -61,3 +65,16 @@ def topmost(paths: Iterable[Path]) -> list[Path]:
 def _places(path: Path) -> Iterator[Path]:
     yield Path(os.path.abspath(path))  # noqa: PTH100 - links stay
     yield path.resolve()
+
+
+HANDED = Path("/httpbed")
+"""What is handed over, as seen in the guest."""
+SHARED = Path("/dev/shm/httpbed")  # noqa: S108 - of the guest
+"""The folder of what the guest leaves, as seen in the guest."""
+LEFT = "left"
+"""Name of the same folder as a part's."""
+LEFT_IN_KERNEL = f"/trial/{LEFT}"
+WRITTEN_IN_KERNEL = "/written"
+"""The two places to which a guest writes, as its kernel sees them."""
+RANDOM_DEVICE = "/random_device.so"
+"""In a guest, the library that is loaded into every program under test."""

@@ -16,7 +16,7 @@ from httpbed.addons.pages.har import loads, parser
 from httpbed.addons.pages.har.loads import ArchivedLoad, HarDocument, HarEntry, Origin
 from httpbed.addons.pages.har.schema import EntryForm
 from httpbed.addons.pages.load import driver_output as loads_reading
-from httpbed.addons.pages.load import observations
+from httpbed.addons.pages.load import timing
 from httpbed.base.errors import ConfigError
 
 NO_DATE = "must be a date and time, such as '2026-01-31T12:00:00.000Z'"
@@ -338,7 +338,7 @@ def test_only_a_whole_load_of_a_page_has_metrics_of_the_page(
     ]
     page = archives.page(pageTimings=timings)
     (one,) = loads.loads(read(archives.har(*entries, pages=[page])))
-    seen = observations.of_load(one.load)
+    seen = timing.of_load(one.load)
     assert (one.load.ended, bool(one.load.reason)) == (ended, ended != "loaded")
     assert any(not seen.item for seen in seen) == (ended == "loaded")
     assert sum(seen.metric == "resource_time" for seen in seen) == 2

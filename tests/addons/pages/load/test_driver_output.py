@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from httpbed.addons.pages.load import driver_output, observations, speed_index
+from httpbed.addons.pages.load import driver_output, speed_index, timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from recorded import FOLDER
 
@@ -299,7 +299,7 @@ def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> 
         "the trace is cut off, so there is no Largest Contentful Paint",
         "after the load: no answer",
     )
-    reported = {one.metric for one in observations.of_load(load)}
+    reported = {one.metric for one in timing.of_load(load)}
     assert "page_requests" in reported
     assert not reported & {"speed_index", "largest_contentful_paint"}
 
@@ -390,5 +390,5 @@ def test_arbitrary_events_give_a_load_or_a_load_error(
         load = left(tmp_path, *events, stated=SAID | more)
     except driver_output.LoadError:
         return
-    observations.of_load(load)
+    timing.of_load(load)
     repr(load).encode()

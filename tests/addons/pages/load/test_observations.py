@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from httpbed.addons.pages.load import observations
+from httpbed.addons.pages.load import timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame, PageRequest
 from httpbed.experiment.metric import METRICS
 from recorded import FOLDER
@@ -26,12 +26,12 @@ def requests(*urls: str) -> list[PageRequest]:
 
 def reported(load: BrowserLoad) -> dict[tuple[str, str], float]:
     """Return observations by metric and item."""
-    return {(one.metric, one.item): one.value for one in observations.of_load(load)}
+    return {(one.metric, one.item): one.value for one in timing.of_load(load)}
 
 
 def test_resources_have_their_paths_as_names() -> None:
     """Names have queries; other hosts are named, and repetitions numbered."""
-    assert observations.resource_names(
+    assert timing.resource_names(
         requests(
             "https://site.test",
             "https://site.test/a?b=1",
@@ -45,9 +45,9 @@ def test_resources_have_their_paths_as_names() -> None:
 def test_cut_names_stay_different() -> None:
     """A URL may be very long, or invalid."""
     long = f"https://site.test/{'x' * 5000}"
-    names = observations.resource_names(requests(f"{long}1", f"{long}2", "https://[nowhere"))
+    names = timing.resource_names(requests(f"{long}1", f"{long}2", "https://[nowhere"))
     assert len(set(names)) == 3
-    assert max(map(len, names)) <= observations.MAX_NAME + len(", 2")
+    assert max(map(len, names)) <= timing.MAX_NAME + len(", 2")
 
 
 def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:

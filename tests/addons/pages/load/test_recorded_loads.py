@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.pages.load import driver_output, observations, speed_index
+from httpbed.addons.pages.load import driver_output, speed_index, timing
 from httpbed.addons.pages.load.browser_load import PageRequest
 from recorded import FOLDER
 
@@ -94,7 +94,7 @@ def test_pictures_show_the_page_filling(name: str) -> None:
 @every_version
 def test_every_metric_of_a_real_load_is_observed(name: str) -> None:
     """There are seventeen; four of them for each resource, under its path."""
-    result = observations.of_load(driver_output.read(CHROMIUM / name))
+    result = timing.of_load(driver_output.read(CHROMIUM / name))
     values = {one.metric: one.value for one in result if not one.item}
     assert len(values) == 13
     assert 0 < values["page_time_to_first_byte"] < values["first_contentful_paint"]

@@ -33,7 +33,7 @@ from typing import Literal
 
 import numpy as np
 
-from httpbed.addons.explain.foreign import losses
+from httpbed.addons.explain.foreign import seen
 from httpbed.addons.explain.foreign.seen import (
     NEED_ACKNOWLEDGEMENTS,
     NEED_NUMBERS,
@@ -333,7 +333,7 @@ class _Place:
 
     def _at_client(self) -> Sent:
         if self.seen.lost is None:
-            data, lost = losses.with_lost(self.seen, self.round_trip)
+            data, lost = seen.with_lost(self.seen, self.round_trip)
         else:
             data, lost = self.seen.data, self.seen.lost
         before, beyond = self.server_part // 2, self.client_part // 2
@@ -370,7 +370,7 @@ class _Place:
         data = self.seen.data
         lost = self.seen.lost
         if lost is None:
-            lost = losses.at_server(self.seen, self._covered, self.round_trip)
+            lost = seen.at_server(self.seen, self._covered, self.round_trip)
         sizes = self._transmission(data.bytes)
         done = np.full(len(data), -1, dtype=np.int64)
         known = self._passed(sizes, lost)

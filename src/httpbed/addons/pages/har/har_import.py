@@ -16,7 +16,7 @@ import pyarrow as pa
 from httpbed.addons.pages.har import har_audit, loads, parser
 from httpbed.addons.pages.har.har_audit import AuditResult, Claims
 from httpbed.addons.pages.har.loads import ArchivedLoad
-from httpbed.addons.pages.load import observations as observing
+from httpbed.addons.pages.load import timing
 from httpbed.base import disk, units
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
 from httpbed.base.user_file import Kind
@@ -87,7 +87,7 @@ def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
     # A page that painted nothing has no Speed Index; some tools write 0.
     if archived.speed_index_s and archived.load.ended == "loaded":
         yield Observation(metric="speed_index", value=archived.speed_index_s, source="client")
-    for one in observing.of_load(archived.load):
+    for one in timing.of_load(archived.load):
         if tells_bytes or one.metric not in _OF_BYTES:
             yield one
 

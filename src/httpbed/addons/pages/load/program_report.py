@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from httpbed.addons.pages.load import driver_output, observations
+from httpbed.addons.pages.load import driver_output, timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.base import untrusted_files
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
@@ -33,7 +33,7 @@ def parse(file: Path) -> ProgramReport:
         last = untrusted_files.last_line(file.parent, DRIVER_OUTPUT)
         return ProgramReport(complaint=f"{error}: {last}" if last else str(error))
     return ProgramReport(
-        observations=observations.of_load(load),
+        observations=timing.of_load(load),
         requests=tuple(_request(request, load.navigated_s or 0.0) for request in load.on_network()),
         before=tuple(_request(one, 0.0) for one in load.before if one.is_on_network and one.status),
         complaint=_complaint(load),

@@ -6,19 +6,22 @@ pictures: of a long load fewer are shown a second.
 
 from __future__ import annotations
 
+import base64
 import functools
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
 
 import matplotlib as mpl
 from PIL import Image, ImageDraw, ImageFont
 
 from httpbed.addons.pages import loads
-from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.load.speed_index import ProgressPoint
-from httpbed.addons.pages.report import thumbnails
-from httpbed.addons.pages.report.thumbnails import Screen
+from httpbed.addons.pages.load import speed_index
+from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
+from httpbed.addons.pages.load.speed_index import PictureError, ProgressPoint
 from httpbed.report.phrasing import shortened
 
 MAX_PANES = 3
@@ -60,12 +63,12 @@ class Film:
     @property
     def moving(self) -> str:
         """Its address in a page."""
-        return thumbnails.address(self.data, "webp")
+        return address(self.data, "webp")
 
     @property
     def still(self) -> str:
         """The address of its stills."""
-        return thumbnails.address(self.stills, "webp")
+        return address(self.stills, "webp")
 
 
 @dataclass(frozen=True)
@@ -76,11 +79,11 @@ class _Pane:
 
     @property
     def done_s(self) -> float:
-        return thumbnails.last_change_s(self.screen.load)
+        return last_change_s(self.screen.load)
 
     @property
     def text(self) -> str:
-        if cut := thumbnails.end(self.screen.load):
+        if cut := end(self.screen.load):
             return f"{self.name}{cut}"
         return f"{self.name}: as in the end after {self.done_s:.2f} s"
 
@@ -94,7 +97,7 @@ def make(treatments: Mapping[str, BrowserLoad], name: str, caption: str) -> Film
     if not any(load.frames for _, load in shown):
         return None
     width = PANE_PIXELS[len(shown)]
-    panes = [_Pane(text, thumbnails.screen(one, width), loads.progress(one)) for text, one in shown]
+    panes = [_Pane(text, screen(one, width), loads.progress(one)) for text, one in shown]
     end = max(pane.done_s for pane in panes)
     step = max(FASTEST_S, end / (MAX_PICTURES - 1))
     moments = [index * step for index in range(int(end / step) + 2)]
@@ -188,3 +191,93 @@ def _font(size: int, *, bold: bool) -> ImageFont.FreeTypeFont:
     """Load the font of the figures, which comes with matplotlib."""
     file = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     return ImageFont.truetype(f"{mpl.get_data_path()}/fonts/ttf/{file}", size)
+
+
+JPEG_QUALITY = 78
+MIN_SHAPE, MAX_SHAPE = 0.4, 2.2
+"""Height over width of a picture: what is beyond is cut off at its lower end."""
+USUAL_SHAPE = 768 / 1366
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What was seen of one load, at any time, in pictures of one size."""
+
+    load: BrowserLoad
+    size: tuple[int, int]
+    """Width and height in pixels."""
+    blank: Image.Image
+    """What is seen before the first picture."""
+    _made: dict[Path, Image.Image | None] = field(default_factory=dict, repr=False)
+
+    def at(self, time_s: float) -> Image.Image:
+        """Return the picture as of a time; blank before the first, and where one is damaged."""
+        frame = _frame(self.load.frames, time_s)
+        if frame is None:
+            return self.blank
+        if frame.file not in self._made:
+            self._made[frame.file] = _small(frame.file, self.size)
+        return self._made[frame.file] or self.blank
+
+
+def screen(load: BrowserLoad, width: int) -> Screen:
+    """Look at a load in pictures of some width; the height is that of its last picture."""
+    size = width, max(1, round(width * shape(load)))
+    return Screen(load, size, Image.new("RGB", size, "white"))
+
+
+def shape(load: BrowserLoad) -> float:
+    """Return height over width of the last picture of a load that can be read."""
+    for frame in reversed(load.frames):
+        found = _decoded(frame.file)
+        if found is not None:
+            return min(MAX_SHAPE, max(MIN_SHAPE, found.height / found.width))
+    return USUAL_SHAPE
+
+
+def last_change_s(load: BrowserLoad) -> float:
+    """Return from when the screen looks as it does in the end; 0 without pictures."""
+    frames = load.frames
+    later = [after.at_s for one, after in pairwise(frames) if one.file != after.file]
+    return later[-1] if later else (frames[0].at_s if frames else 0.0)
+
+
+def end(load: BrowserLoad) -> str:
+    """Say, after other words, that the pictures are not those of all of a load, if so."""
+    if load.pictures_end_s is None:
+        return ""
+    return f"; the pictures end at {load.pictures_end_s:.2f} s"
+
+
+def jpeg(image: Image.Image, quality: int = JPEG_QUALITY) -> bytes:
+    """Write a picture, without anything that was not its pixels."""
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=quality, optimize=True)
+    return buffer.getvalue()
+
+
+def address(data: bytes, kind: str) -> str:
+    """Return the address of a picture that is its own content (RFC 2397)."""
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _frame(frames: Sequence[Frame], time_s: float) -> Frame | None:
+    after = bisect_right([frame.at_s for frame in frames], time_s)
+    return frames[after - 1] if after else None
+
+
+def _small(file: Path, size: tuple[int, int]) -> Image.Image | None:
+    found = _decoded(file)
+    if found is None:
+        return None
+    height = round(found.width * size[1] / size[0])
+    if height < found.height:
+        found = found.crop((0, 0, found.width, height))
+    return found.resize(size, Image.Resampling.LANCZOS)
+
+
+def _decoded(file: Path) -> Image.Image | None:
+    try:
+        return Image.fromarray(speed_index.pixels(speed_index.read(file)))
+    except PictureError:
+        return None

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.report import thumbnails
+from httpbed.addons.pages.report import film
 from httpbed.report.figures import WIDE_IN, Plot
 from httpbed.report.svg import INK, QUIET, VisibleFigure
 
@@ -33,7 +33,7 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 def times(loads: Sequence[BrowserLoad]) -> list[float]:
     """Choose the times of all strips: regular, round, until all of them look as in the end."""
-    last = max((thumbnails.last_change_s(load) for load in loads), default=0.0) or 0.1
+    last = max((film.last_change_s(load) for load in loads), default=0.0) or 0.1
     step = _round_up(last / (MAX_PICTURES - 1))
     count = max(MIN_PICTURES, min(MAX_PICTURES, math.ceil(round(last / step, 6)) + 1))
     return [round(index * step, 6) for index in range(count)]
@@ -47,11 +47,11 @@ def _round_up(step: float) -> float:
 def draw(loads: Mapping[str, tuple[BrowserLoad, str]]) -> VisibleFigure:
     """Draw strips, each with its treatment's name and text."""
     moments = times([load for load, _ in loads.values()])
-    screens = [thumbnails.screen(load, WIDTH_PIXELS) for load, _ in loads.values()]
+    screens = [film.screen(load, WIDTH_PIXELS) for load, _ in loads.values()]
     wide = len(moments) * (1 + GAP) - GAP
     inch = WIDE_IN / wide
     heights = [screen.size[1] / screen.size[0] for screen in screens]
-    row = max(heights, default=thumbnails.USUAL_SHAPE) + NAME_IN / inch
+    row = max(heights, default=film.USUAL_SHAPE) + NAME_IN / inch
     tall = row * len(screens) + (TIMES_IN + FOOT_IN) / inch
     figure = VisibleFigure(figsize=(WIDE_IN, tall * inch))
     axes = figure.add_axes((0, 0, 1, 1))
@@ -68,7 +68,7 @@ def draw(loads: Mapping[str, tuple[BrowserLoad, str]]) -> VisibleFigure:
     return figure
 
 
-def _strip(axes: Axes, screen: thumbnails.Screen, moments: Sequence[float], top: float) -> None:
+def _strip(axes: Axes, screen: film.Screen, moments: Sequence[float], top: float) -> None:
     height = screen.size[1] / screen.size[0]
     for index, moment in enumerate(moments):
         left = index * (1 + GAP)
@@ -105,4 +105,4 @@ class PhotoPlot(Plot):
 
 def _as_jpeg(encoded: str) -> str:
     png = Image.open(io.BytesIO(base64.b64decode(encoded)), formats=["PNG"])
-    return thumbnails.address(thumbnails.jpeg(png.convert("RGB")), "jpeg")
+    return film.address(film.jpeg(png.convert("RGB")), "jpeg")

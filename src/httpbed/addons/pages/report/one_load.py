@@ -12,7 +12,7 @@ from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import speed_index, timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.loads import PageTrial
-from httpbed.addons.pages.report import filmstrip, progress, thumbnails, waterfall
+from httpbed.addons.pages.report import film, filmstrip, progress, waterfall
 from httpbed.addons.pages.report.filmstrip import PhotoPlot
 from httpbed.addons.pages.report.section import waterfall_of
 from httpbed.base import units
@@ -38,7 +38,7 @@ def plots(trial: PageTrial) -> list[Plot]:
         if load.frames:
             text = whole_treatment(trial.levels)
             texts = f"Filmstrip of trial {trial.name}."
-            where = f"trial {trial.name}{thumbnails.end(load)}"
+            where = f"trial {trial.name}{film.end(load)}"
             strip = filmstrip.draw({text: (load, where)})
             drawn.append(PhotoPlot(f"{name}-filmstrip", texts, texts, strip))
         if steps := loads.progress(load):
@@ -130,7 +130,7 @@ def _visual_progress(load: BrowserLoad) -> Iterator[str]:
         yield f"Speed Index {brief_duration(seconds)} ({speed_index.band(seconds)})"
     if load.frames:
         pictures = len({frame.file for frame in load.frames})
-        yield f"{pictures} pictures{thumbnails.end(load)}"
+        yield f"{pictures} pictures{film.end(load)}"
 
 
 def _times(load: BrowserLoad) -> Iterator[str]:

@@ -33,7 +33,6 @@ from httpbed.addons.pages.report import (
     metrics_table,
     progress,
     resources,
-    thumbnails,
     waterfall,
 )
 from httpbed.addons.pages.report.film import Film
@@ -140,7 +139,7 @@ def _ends(shown: Sequence[tuple[str, SceneTreatment]]) -> list[tuple[str, SceneT
 
 def _strip(shown: dict[str, SceneTreatment], number: int) -> Plot:
     strips = {
-        name: (one.typical.load, one.text + thumbnails.end(one.typical.load))
+        name: (one.typical.load, one.text + film.end(one.typical.load))
         for name, one in shown.items()
     }
     texts = "; ".join(f"{name}: {text}" for name, (_, text) in strips.items())
