@@ -2,7 +2,8 @@
 
 An archive has only tables, so two trials of a cell run again, in virtual time and of one block:
 ``httpbed explain --why``. A transfer is lifted until the slower one is as fast as the other; a page
-gets its critical path. Cells are kept one by one, so the command may be ended and started again::
+gets its critical path. Cells are kept one by one, so the command may be ended and started again. A
+kept cell that differs no longer is left out of the page::
 
     nice python experiments/explain.py WORK [--only STUDY] [--most CELLS]
     python experiments/explain.py --page   # writes results/explained/README.md from what is kept
@@ -92,9 +93,15 @@ class Cell:
         return f"{self.study}: {self.http2.words} | {self.http3.words}"
 
 
+def archive(study: str) -> Path:
+    """Return the archive that most claims of a campaign are judged by: in virtual time, if any."""
+    virtual = ROOT / "results/virtual" / study
+    return virtual if virtual.exists() else ROOT / "results" / study
+
+
 def cells(study: str) -> Iterator[Cell]:
     """Yield the cells of a published campaign that differ enough."""
-    results = query.read(ROOT / "results" / study)
+    results = query.read(archive(study))
     groups = defaultdict[tuple[str, ...], dict[str, Side]](dict)
     found = (samples(results, metric) for metric in METRICS)
     observed = next(one for one in found if any(s.observed for s in one.values()))
@@ -114,11 +121,11 @@ def cells(study: str) -> Iterator[Cell]:
 
 def explain(cell: Cell, work: Path) -> dict[str, Any]:
     """Run the two trials again, and return what explains their difference."""
-    study = ROOT / "results" / cell.study
     place = work / cell.study.replace("/", "-")
     words = ["--why", cell.http3.words, cell.http2.words, "--json", "--clock", "virtual"]
     files = str(ROOT / "experiments" / cell.study.partition("/")[0])
-    command = [str(Path(sys.executable).with_name("httpbed")), "explain", str(study), *words]
+    httpbed, study = Path(sys.executable).with_name("httpbed"), archive(cell.study)
+    command = [str(httpbed), "explain", str(study), *words]
     done = subprocess.run(
         [*command, "-o", str(place), "--files", files],
         capture_output=True,
@@ -303,7 +310,9 @@ def main() -> int:
             with KEPT.open("a") as file:
                 file.write(json.dumps(row, sort_keys=True) + "\n")
     if words.only is None:
-        PAGE.write_text(page(kept(), {study: len(some) for study, some in found.items()}))
+        differing = {cell.key for some in found.values() for cell in some}
+        rows = [one for one in kept() if one["key"] in differing]
+        PAGE.write_text(page(rows, {study: len(some) for study, some in found.items()}))
     return 0
 
 
