@@ -34,8 +34,8 @@ from httpbed.report.terminal import Console
 TEMPLATE = "conformance.html.j2"
 KEY_WIDTH, COMPETITION_KEY_WIDTH = 9, 10
 MARKS = {True: ("ok", "green"), False: ("FAILED", "red"), None: ("not seen", "yellow")}
-MANY = 1000
-"""Larger figures are written without an exponent."""
+MANY = 999.5
+"""From here on, figures are written as whole numbers: three digits would need an exponent."""
 YOURSELF = ("judge yourself", "dim")
 RIGHT = frozenset({"seen", "reno", "cubic", "asked", "n"})
 """Columns of figures."""

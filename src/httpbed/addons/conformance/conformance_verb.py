@@ -104,7 +104,8 @@ RECORD = "conformance.json"
     type=OneOf(SCALES),
     default="standard",
     show_default=True,
-    help="smoke: 5 trials; standard: the whole grid of loss and RTT, 15; full: 5 of each.",
+    help="For --suite control, smoke: 5 trials; standard: the whole grid of loss and RTT, 15; full:"
+    " 5 of each. The guide has the trials of the other suites.",
 )
 @click.option(
     "--jobs", type=WholeNumber(1, 16), default=2, show_default=True, help="Trials side by side."
