@@ -17,7 +17,12 @@ from httpbed.addons.conformance.bcp133 import EVENT_S, LASTS_S, OUTAGE_S
 from httpbed.addons.conformance.competition import RATE_BIT_S, SharedTransfer, Split
 from httpbed.addons.conformance.flight import Flight, Packets
 from httpbed.addons.conformance.networks import Network
-from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer, Transfers
+from httpbed.addons.conformance.properties import (
+    UNCOMPARED,
+    PropertyResult,
+    SenderTransfer,
+    Transfers,
+)
 from httpbed.addons.conformance.sender import SCALES, Scale
 from httpbed.addons.conformance.sender_selection import SenderOptions, choose
 from httpbed.programs import catalog as catalogs
@@ -177,15 +182,27 @@ def test_a_sender_that_stops_or_waits_is_judged_without_an_error(
     assert np.isfinite(seen).all()
 
 
-def test_without_a_reference_harm_is_for_the_reader() -> None:
-    """A crashed reference bounds nothing."""
+def test_without_a_reference_harm_is_not_judged() -> None:
+    """A crashed reference bounds nothing, and is not the sender's failure."""
     nothing = Transfers(PLANNED, [])
     compared = replace(of(well_behaved()), references={"reno": nothing, "cubic": nothing})
     results = bcp133.judge("reno", compared)
-    assert {one.name for one in results if not one.is_open} == {
+    assert {one.name for one in results if one.passed is not None} == {
         "5.1.1 collapse: sent in its last 5 s",
         "5.1.3 high loss: rate of sending",
     }
+    uncompared = {one.name for one in results if one.why == UNCOMPARED}
+    assert uncompared == {one.name for one in judged(well_behaved()) if one.passed} - {
+        one.name for one in results if one.passed
+    }
+
+
+def test_a_reference_on_a_busy_machine_bounds_nothing() -> None:
+    """Its harm may be the machine's."""
+    busy = of({name: replace(one, strained=True) for name, one in well_behaved().items()})
+    compared = replace(of(well_behaved()), references={"reno": busy, "cubic": of(well_behaved())})
+    results = bcp133.judge("reno", compared)
+    assert not any(one.passed for one in results if "beside" in one.name)
 
 
 def test_a_sender_that_is_a_reference_is_compared_with_itself() -> None:

@@ -38,6 +38,7 @@ from httpbed.addons.conformance.flight import delivery_time_s
 from httpbed.addons.conformance.networks import Beside, Network
 from httpbed.addons.conformance.properties import (
     OPEN,
+    UNCOMPARED,
     Bounds,
     PropertyResult,
     SenderTransfer,
@@ -87,6 +88,9 @@ KERNELS_BBR = Sender("nginx", "1.1", "bbr", "bbr", "bbr")
 REFERENCES: Mapping[str, Sender] = {"reno": RENO, "cubic": CUBIC}
 
 UNCOVERED: Mapping[str, str] = {
+    "other bandwidths": "needs the same networks at other rates; all links here carry 10 Mbit/s",
+    "5.3 other criteria": "asks how a sender would be deployed, which no trial shows",
+    "6.3 wired paths": "needs a path of the Internet with the cross traffic of many users",
     "6.2 tunnels": "needs a tunnel in the path with a queue of its own",
     "7.2 circuit breakers": "needs a circuit breaker (RFC 8084) on the path",
     "7.4 constrained nodes": "needs a limit of the sender's computing and power",
@@ -190,11 +194,14 @@ class Criterion:
     def judged(self, transfers: Transfers) -> PropertyResult:
         """Judge the median of the trials, beside those of the references."""
         values, strained = self._values(transfers)
-        others = {
-            name: median_of(self._values(other)[0]) for name, other in transfers.references.items()
-        }
+        beside = {name: self._values(other) for name, other in transfers.references.items()}
+        others = {name: median_of(trials) for name, (trials, _) in beside.items()}
+        # A reference on a busy machine may do more harm than it would, and widen the bound.
+        unfit = [name for name, (_, busy) in beside.items() if busy or others[name] is None]
+        bounds = OPEN if self.harms and unfit else self._bounds(others)
+        why = UNCOMPARED if self.harms and unfit else ""
         name = f"{self.section}: {self.figure}"
-        result = within(name, values, self._bounds(others), self.unit, strained=strained)
+        result = within(name, values, bounds, self.unit, strained=strained, why=why)
         titles = {network.name: network.title for network in transfers.planned}
         return replace(result, references=others, network=titles[self.network])
 
@@ -213,7 +220,7 @@ class Criterion:
         known = [value for value in others.values() if value is not None]
         if self.bounds is not None:
             return self.bounds
-        if not self.harms or not known:
+        if not self.harms:
             return OPEN
         if self.harms > 0:
             return (0.0, max(TIMES_HARM * max(known), SLACK * self._scale))
@@ -391,6 +398,11 @@ def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:
 
 def notes(transfers: Transfers) -> Iterator[str]:
     """Yield what the verdicts mean, and what is not covered."""
+    yield (
+        "one trial does not settle a figure near its bound: --scale full runs five. Loss at 600 ms"
+        " begins eight round trips after the start, and has that of slow start. In a cellular trace"
+        " the time without capacity counts as queue"
+    )
     yield (
         f"RFC 9743 sets no number for harm: asked is at most {TIMES_HARM:g} times that of the worse"
         " of Reno and CUBIC in the same network"

@@ -97,7 +97,7 @@ def cells(judgement: Judgement, finding: PropertyResult) -> list[str]:
 
 def mark(finding: PropertyResult) -> tuple[str, str]:
     """Return the verdict's word and colour."""
-    return YOURSELF if finding.is_open and finding.n else MARKS[finding.passed]
+    return YOURSELF if finding.is_for_the_reader else MARKS[finding.passed]
 
 
 def figure(value: float | None) -> str:
@@ -122,7 +122,7 @@ def outcome(judgement: Judgement) -> str:
     if not judgement.evidence.transfers.every:
         hindered = judgement.evidence.invalid
         return f"nothing judged: {'no trial is valid' if hindered else 'no download succeeded'}"
-    findings = [finding for finding in judgement.findings if not (finding.is_open and finding.n)]
+    findings = [finding for finding in judgement.findings if not finding.is_for_the_reader]
     left = len(judgement.findings) - len(findings)
     yours = f"; {left} figures for you to judge" if left else ""
     unseen = sum(finding.passed is None for finding in findings)

@@ -176,6 +176,9 @@ BBR.LossThresh); with independent loss some rounds lose that much at half the me
 
 BUSY = "out of tolerance, but the machine was too busy to blame the sender"
 NOT_SHOWN = "no trial shows it"
+UNCOMPARED = (
+    "a trial of Reno or CUBIC in the same network is unreadable, or the machine was too busy"
+)
 
 
 @dataclass(frozen=True)
@@ -203,8 +206,13 @@ class PropertyResult:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing bounds the figure, so that the reader judges it."""
+        """Whether nothing bounds the figure."""
         return (self.low, self.high) == OPEN
+
+    @property
+    def is_for_the_reader(self) -> bool:
+        """Whether nothing is asked of the figure, so that the reader judges it."""
+        return self.is_open and self.n > 0 and not self.why
 
     def as_json(self) -> dict[str, Any]:
         """Return it for :func:`json.dumps`; an open bound is null."""
@@ -456,7 +464,7 @@ class Judgement:
     @property
     def passed(self) -> bool:
         """Whether every trial is readable and every property that has a tolerance is within it."""
-        seen = (one.passed or (one.is_open and one.n > 0) for one in self.findings)
+        seen = (one.passed or one.is_for_the_reader for one in self.findings)
         return not self.evidence.unreadable and all(seen)
 
     @property
@@ -467,7 +475,9 @@ class Judgement:
     @property
     def hindered(self) -> bool:
         """Whether something could not be judged because of the machine."""
-        return self.evidence.invalid or any(finding.why == BUSY for finding in self.findings)
+        return self.evidence.invalid or any(
+            finding.why in {BUSY, UNCOMPARED} for finding in self.findings
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return its record for :func:`json.dumps`."""

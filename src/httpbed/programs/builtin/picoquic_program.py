@@ -20,7 +20,6 @@ from aiopquic.asyncio.server import serve
 from aiopquic.quic.configuration import QuicConfiguration
 from aiopquic.quic.events import (
     ConnectionTerminated,
-    HandshakeCompleted,
     StreamDataReceived,
     StreamReset,
 )
@@ -45,13 +44,10 @@ class Connection(QuicConnectionProtocol):
         quic._remote_max_datagram_frame_size = 65535  # noqa: SLF001
         self.quic = quic
         self.http: H3Connection | None = None
-        self.handshake: HandshakeCompleted | None = None
 
     def quic_event_received(self, event: Any) -> None:
         """Pass streams to HTTP/3, in aioquic's words."""
-        if isinstance(event, HandshakeCompleted):
-            self.handshake = event
-        elif isinstance(event, StreamReset | ConnectionTerminated):
+        if isinstance(event, StreamReset | ConnectionTerminated):
             self.ended(event)
         elif isinstance(event, StreamDataReceived):
             told = aioquic_events.StreamDataReceived(
