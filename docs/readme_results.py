@@ -12,6 +12,7 @@ from results_archives import ROOT, PublishedExperiment
 
 README = ROOT / "README.md"
 RESULTS = "docs/results.md"
+FAULT = "docs/decisions/0065-servers-announce-http3-to-browsers.md"
 LINE = 120
 
 
@@ -27,7 +28,17 @@ def _section(found: Sequence[PublishedExperiment]) -> str:
     sentence = textwrap.fill(
         f"{run} {results_answers.summary(found)}", LINE, break_on_hyphens=False
     )
-    return f"{sentence}\n\n{results_answers.overview(found, RESULTS)}"
+    faulty = {one.name for one in found if one.is_unannounced}
+    corrected = {one.name for one in found if one.clock == "virtual" and not one.is_unannounced}
+    counted = f"{len(faulty - corrected)} of the campaigns load pages from servers that did not"
+    note = textwrap.fill(
+        f"**Not final:** {counted} announce HTTP/3 to the browser; they run again"
+        f" ([decision 65]({FAULT})).",
+        LINE,
+        break_on_hyphens=False,
+    )
+    parts = [sentence, results_answers.overview(found, RESULTS)]
+    return "\n\n".join([*parts, note] if faulty - corrected else parts)
 
 
 def _campaigns(folder: Path, studies: set[str]) -> int:
