@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -65,16 +66,9 @@ def command(
     folder, start a server (python3 -m http.server) and give its address.
     """
     from httpbed.addons.pages.mirror import loader, recorder, url  # not for --help
-    from httpbed.addons.pages.sites.site import RECORD
 
-    if not address.startswith(("http://", "https://")):
-        remedy = RECORD if Path(address).is_dir() else "begin it with http:// or https://"
-        raise ConfigError([Mistake(address, "is no address of a page", remedy)])
-    if output.suffix != ".har":
-        remedy = f"write -o {output}.har"
-        raise ConfigError([Mistake(str(output), "is not the name of a HAR file", remedy)])
-    if output.exists():
-        raise ConfigError([Mistake(str(output), "exists already", "choose another with -o")])
+    if mistakes := [*_mistakes(address, output)]:
+        raise ConfigError(mistakes)
     known = catalog(recipe_folders)
     loader.require(known, browser=browser, server=server)
     loads = loader.BrowserLoader(known, browser, server, say)
@@ -93,3 +87,16 @@ def command(
     else:
         echo(f"{site.requests()} requests, {site.weight() / 1000:.0f} kB")
         echo(f"page = {{ har = {json.dumps(str(output), ensure_ascii=False)} }}")
+
+
+def _mistakes(address: str, output: Path) -> Iterator[Mistake]:
+    from httpbed.addons.pages.sites.site import RECORD
+
+    if not address.startswith(("http://", "https://")):
+        remedy = RECORD if Path(address).is_dir() else "begin it with http:// or https://"
+        yield Mistake(address, "is no address of a page", remedy)
+    if output.suffix != ".har":
+        remedy = f"write -o {output}.har"
+        yield Mistake(str(output), "is not the name of a HAR file", remedy)
+    elif output.exists():
+        yield Mistake(str(output), "exists already", "choose another with -o")
