@@ -152,9 +152,13 @@ def command(
     not; 2 usage; 3 this machine cannot, or was too busy.
     """
     options = ConformanceOptions(suite, scale, jobs, output, clock or "real", as_json=as_json)
-    if suite != "control" and (campaign or against):
-        remedy = "leave it out, or test one sender"
-        raise ConfigError([Mistake("--suite", "is for the test of one sender", remedy)])
+    beside = {"--campaign": campaign, "--against": against} if suite != "control" else {}
+    unfit = [name for name, given in beside.items() if given]
+    reasons = dict.fromkeys(unfit, f"cannot go with --suite {suite}, which tests one sender")
+    if suite == "bcp133" and judged_as:
+        reasons["--judged-as"] = "changes nothing: BCP 133 asks the same of every sender"
+    if reasons:
+        raise ConfigError([Mistake(name, why, "leave it out") for name, why in reasons.items()])
     catalog = experiment_argument.catalog(recipe_folders)
     if campaign is not None:
         own = (implementation, congestion_control, http_version, *knobs, judged_as, *against)
