@@ -18,7 +18,7 @@ from results_archives import PUBLISHED, Claim, Clock, PublishedExperiment, place
 OTHER: Mapping[Clock, Clock] = {"virtual": "real", "real": "virtual"}
 NOT_RUN = "not run"
 CAUSE = "computing, which takes no time in virtual time"
-UNANNOUNCED = "the servers of one did not announce HTTP/3"
+UNANNOUNCED = "computing, or that the servers of one did not announce HTTP/3"
 HEAD = ("clock", "found again")
 """The columns of a table whose claims have several archives."""
 
