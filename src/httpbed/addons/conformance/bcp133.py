@@ -197,9 +197,10 @@ class Criterion:
         beside = {name: self._values(other) for name, other in transfers.references.items()}
         others = {name: median_of(trials) for name, (trials, _) in beside.items()}
         # A reference on a busy machine may do more harm than it would, and widen the bound.
-        unfit = [name for name, (_, busy) in beside.items() if busy or others[name] is None]
-        bounds = OPEN if self.harms and unfit else self._bounds(others)
-        why = UNCOMPARED if self.harms and unfit else ""
+        fit = [others[name] for name, (_, busy) in beside.items() if not busy]
+        known = [value for value in fit if value is not None]
+        why = UNCOMPARED if self.harms and len(known) < len(beside) else ""
+        bounds = OPEN if why else self._bounds(known)
         name = f"{self.section}: {self.figure}"
         result = within(name, values, bounds, self.unit, strained=strained, why=why)
         titles = {network.name: network.title for network in transfers.planned}
@@ -216,8 +217,7 @@ class Criterion:
     def _scale(self) -> float:
         return 100.0 if self.unit.startswith("%") else 1e3 if self.unit == "ms" else 1.0
 
-    def _bounds(self, others: Mapping[str, float | None]) -> Bounds:
-        known = [value for value in others.values() if value is not None]
+    def _bounds(self, known: Sequence[float]) -> Bounds:
         if self.bounds is not None:
             return self.bounds
         if not self.harms:

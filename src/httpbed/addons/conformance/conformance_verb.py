@@ -151,12 +151,14 @@ def command(
     Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
     not; 2 usage; 3 this machine cannot, or was too busy.
     """
+    from httpbed.addons.conformance.suites import SUITES  # not for --help
+
     options = ConformanceOptions(suite, scale, jobs, output, clock or "real", as_json=as_json)
     beside = {"--campaign": campaign, "--against": against} if suite != "control" else {}
     unfit = [name for name, given in beside.items() if given]
     reasons = dict.fromkeys(unfit, f"cannot go with --suite {suite}, which tests one sender")
-    if suite == "bcp133" and judged_as:
-        reasons["--judged-as"] = "changes nothing: BCP 133 asks the same of every sender"
+    if not SUITES[suite].asks_by_control and judged_as:
+        reasons["--judged-as"] = f"changes nothing: {suite} asks the same of every sender"
     if reasons:
         raise ConfigError([Mistake(name, why, "leave it out") for name, why in reasons.items()])
     catalog = experiment_argument.catalog(recipe_folders)
@@ -173,8 +175,8 @@ def command(
         http_version=http_version,
         knobs=pairs(knobs),
         judged_as=judged_as,
-        # BCP 133 judges any control by the same criteria.
-        unknown_as="reno" if suite == "bcp133" else None,
+        # Any control serves where nothing depends on it.
+        unknown_as=None if SUITES[suite].asks_by_control else "reno",
         client=client,
     )
     sender = choose(catalog, sender_options)

@@ -40,6 +40,8 @@ class Suite:
     """The controls that it can judge."""
     is_cited: bool
     """Whether campaigns cite its result."""
+    asks_by_control: bool = True
+    """Whether what is asked depends on the control that a sender is judged as."""
     question: str = "Does {sender.implementation} send as {sender.judged_as} should?"
     """With the sender's fields in braces."""
     references: Mapping[str, Sender] = field(default_factory=dict)
@@ -57,6 +59,7 @@ SUITES: Mapping[SuiteName, Suite] = {
         bcp133.notes,
         frozenset(CONTROLS),
         is_cited=False,
+        asks_by_control=False,
         question="What does {sender.implementation} do by the criteria of BCP 133?",
         references=bcp133.REFERENCES,
     ),
