@@ -61,16 +61,20 @@ def _request(request: PageRequest, navigated_s: float) -> LoggedRequest:
 
 def _announces_http3(request: PageRequest) -> bool | None:
     """Return whether the response announces HTTP/3; None without the response's header."""
-    fields = request.response_headers
-    announced = [value for name, value in fields if name.lower() == "alt-svc"]
-    return any("h3=" in value for value in announced) if fields else None
+    if not request.response_headers:
+        return None
+    return any("h3=" in value for value in _response_fields(request, "alt-svc"))
+
+
+def _response_fields(request: PageRequest, name: str) -> list[str]:
+    return [value for one, value in request.response_headers if one.lower() == name]
 
 
 def _body_bytes(request: PageRequest) -> int | None:
     """Return the body's bytes as sent; None if the browser knows only the decoded length."""
     if request.status == NOT_MODIFIED:  # the page uses its cached body
         return 0
-    encoded = any(name.lower() == "content-encoding" for name, _ in request.response_headers)
+    encoded = bool(_response_fields(request, "content-encoding"))
     whole = request.ended_s is not None and not (request.failed or request.redirected_to)
     if request.is_left:
         return None
