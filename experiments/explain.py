@@ -3,7 +3,7 @@
 An archive has only tables, so two trials of a cell run again, in virtual time and of one block:
 ``httpbed explain --why``. A transfer is lifted until the slower one is as fast as the other; a page
 gets its critical path. Cells are kept one by one, so the command may be ended and started again. A
-kept cell that differs no longer is left out of the page::
+kept cell that differs no longer is dropped when the page is written::
 
     nice python experiments/explain.py WORK [--only STUDY] [--most CELLS]
     python experiments/explain.py --page   # writes results/explained/README.md from what is kept
@@ -312,6 +312,7 @@ def main() -> int:
     if words.only is None:
         differing = {cell.key for some in found.values() for cell in some}
         rows = [one for one in kept() if one["key"] in differing]
+        KEPT.write_text("".join(json.dumps(one, sort_keys=True) + "\n" for one in rows))
         PAGE.write_text(page(rows, {study: len(some) for study, some in found.items()}))
     return 0
 

@@ -21,19 +21,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 from reproduce import PUBLISHED, STUDIES, judged, referred
 
 from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import SenderKey
+from httpbed.addons.pages.har import loads_export
+from httpbed.cli.exports import ExportChoice
 from httpbed.experiment import parser
+from httpbed.results import attempts
 from httpbed.store import query
 
 SUMS, MANIFEST, LOADS = "SHA256SUMS", "manifest.json", "loads"
-LOAD_FORMATS = {"har": ["--no-bodies"], "cdp-json": []}
 SENDERS = PUBLISHED / "senders"
 
 
@@ -106,10 +110,16 @@ def _export_one_load(campaign: Path, loads: Path) -> None:
     """Write the campaign's first page load in each form that other tools read."""
     if not any(campaign.glob("trials/*/*/*/artifacts/*/load.json")):
         return
-    loads.mkdir()
-    for form, options in LOAD_FORMATS.items():
+    results = query.read(campaign)
+    valid = attempts.valid(results)
+    first = min(valid, key=lambda row: (row["block"], row["trial"]))["trial"]
+    trials = results.trials.filter(pc.field("trial") == first)
+    for form in (loads_export.HAR, loads_export.CDP_JSON):
         with tempfile.TemporaryDirectory() as folder:
-            _httpbed("export", "--format", form, *options, campaign, "-o", folder)
+            choice = ExportChoice(form, Path(folder), frozenset({loads_export.BODIES}))
+            for line in loads_export.write(replace(results, trials=trials), choice):
+                print(line)
+            loads.mkdir(exist_ok=True)
             shutil.copy(min(Path(folder).iterdir()), loads)
 
 
