@@ -15,6 +15,8 @@ INTRODUCTION = (
     ' `{ factor = "NAME" }`: each treatment then has one of the factor\'s levels there.'
 )
 FACTOR_REFERENCE = "FactorReference"
+METRIC = "request_time"
+"""A choice with this value is of all metrics, which have a page of their own."""
 DEFINITION = "#/$defs/"
 WORDS = {"string": "text", "integer": "integer", "number": "number", "boolean": "true or false"}
 
@@ -76,8 +78,12 @@ def _forms(value: Schema) -> Iterator[str]:
             yield f"[{name}](#{name.lower()})"
     for way in value.get("anyOf") or value.get("oneOf") or []:
         yield from _forms(way)
-    yield from (code(one) for one in (*value.get("enum", []), *_constant(value)))
-    if "enum" not in value and "const" not in value:
+    choices = (*value.get("enum", []), *_constant(value))
+    if METRIC in choices:
+        yield "a [metric](metrics.md)"
+    else:
+        yield from map(code, choices)
+    if not choices:
         yield from _forms_of_type(value)
 
 
