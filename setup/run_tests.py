@@ -4,9 +4,9 @@
 
 Tests marked `alone` measure times, so they run first and with nothing beside them. Tests with
 namespaces follow: they mostly wait for their links, in real time, and jobs that compute would delay
-the programs under test. These come last: the pure tests, types, lints and Rust. Root runs the tests
-as the user nobody, and those marked `as_root` as root, too. With `slow`, only the tests of that
-mark run, which `make test` leaves out.
+the programs under test. These come last: the pure tests in two halves, types, lints and Rust. Root
+runs the tests as the user nobody, and those marked `as_root` as root, too. With `slow`, only the
+tests of that mark run, which `make test` leaves out.
 
 Each job reports its wall time and the CPU time of all its processes. The last line counts the
 tests as pytest does. Standard library only.
@@ -75,7 +75,8 @@ def stages() -> list[tuple[list[Job], int]]:
     if IS_ROOT:
         waiting.append(as_root("as root", "not alone", *spread(2), *linked))
     computing = [
-        pytest("pure", "not namespaces and not alone and not slow", "tests"),
+        pytest("pure, one half", PURE, *HALF),
+        pytest("pure, the other half", PURE, "tests", *(f"--ignore={folder}" for folder in HALF)),
         *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests", "lint")),
         Job("quiche", ("make", "compiled", "PROGRAMS=httpbed-quiche")),
     ]
@@ -91,6 +92,10 @@ def slow_stages() -> list[tuple[list[Job], int]]:
     return [(alone, 1), (beside, CORES + 1)]
 
 
+PURE = "not namespaces and not alone and not slow"
+HALF = ("tests/addons", "tests/cli", "tests/docs", "tests/report")
+"""Folders whose pure tests take about as long as all others. Two processes by folder need no
+dispatch, and each keeps what its tests share."""
 SETTINGS = ("--quiet", "-p", "no:cacheprovider")
 
 
