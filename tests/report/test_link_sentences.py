@@ -284,3 +284,12 @@ def test_equal_links_are_described_once_by_their_names() -> None:
     texts = network.sentences(document)
     assert [line.partition(",")[0] for line in texts[:2]] == ["wifi", "cellular"]
     assert len(texts) == 3
+
+
+def test_competitors_that_a_factor_chooses_have_the_names_of_its_levels() -> None:
+    """Their programs are in the list of levels."""
+    document = {
+        "factors": {"beside": {"reno": {}, "bbr": {}}},
+        "competitors": [{"factor": "beside"}],
+    }
+    assert roles.competitors(document) == ["reno | bbr"]

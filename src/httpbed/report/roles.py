@@ -56,7 +56,10 @@ def workload(document: Document) -> str:
 
 def competitors(document: Document) -> list[str]:
     """Describe each competitor: programs, hosts, workload and start."""
-    return [_competitor(document, _table(one)) for one in _list(document, "competitors")]
+    return [
+        value_text(document, one) if is_reference(one) else _competitor(document, _table(one))
+        for one in _list(document, "competitors")
+    ]
 
 
 def _competitor(document: Document, node: Document) -> str:
