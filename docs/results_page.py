@@ -16,6 +16,7 @@ import results_campaigns
 import results_clocks
 import results_explained
 import results_senders
+import results_suites
 from httpbed.addons.claims.claims_report import block_numbers
 from httpbed.report.phrasing import listed
 from markdown_table import table
@@ -49,6 +50,7 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
         parts += _study(study, own, remarks)
     parts += results_explained.section(published / "explained/cells.jsonl")
     parts += [*results_campaigns.section(found), *results_senders.section(published / "senders")]
+    parts += results_suites.section(published / "senders/suites")
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,0 +1,108 @@
+"""The part of the results page on the suites: a matrix of senders and properties for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markdown_table import table
+
+TITLES = {
+    "bbr": "The cases of BBR's draft, by sender",
+    "bcp133": "BCP 133, by sender",
+}
+"""The suites, in the page's order."""
+OPENING = (
+    "Each sender ran in virtual time; a cell is the figure of one trial. **Bold** is out of the"
+    " bounds, *not seen* means that no trial shows it, and an empty cell means that the sender did"
+    " not run in that network."
+)
+BOUNDS = {
+    "bbr": "The bounds are those of the version of BBR that the sender shows, here of the first.",
+    "bcp133": "Rows are the criteria with a bound; those of harm are the bounds of the first sender"
+    " ([how](guides/conformance.md#bcp-133)). Shares of packets or capacity are shares of 1.",
+}
+
+
+def section(folder: Path) -> Iterator[str]:
+    """Yield a matrix for each suite, with the commands that repeat it; nothing without any."""
+    tests = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    for suite, title in TITLES.items():
+        own = [one for one in tests if one["suite"] == suite]
+        if own:
+            own.sort(key=lambda one: (-len(one["findings"]), one["command"]))
+            yield f"## {title}"
+            yield f"{OPENING} {BOUNDS[suite]}"
+            yield _matrix(own)
+            yield "\n".join(_line(one) for one in own)
+
+
+def _matrix(tests: Sequence[Mapping[str, Any]]) -> str:
+    bounded = [one for test in tests for one in test["findings"] if not _is_open(one)]
+    properties = dict.fromkeys(_place(one) for one in bounded)
+    first = {place: next(one for one in bounded if _place(one) == place) for place in properties}
+    has_networks = any(network for _, network in properties)
+    head = ["property", *(["network"] if has_networks else []), "asked", *map(_named, tests)]
+    rows = [
+        [
+            name,
+            *([network] if has_networks else []),
+            _asked(first[name, network]),
+            *(_cell(test, (name, network)) for test in tests),
+        ]
+        for name, network in properties
+    ]
+    passed = ["within bounds", *([""] if has_networks else []), "", *map(_within, tests)]
+    return table(head, [*rows, passed])
+
+
+def _place(finding: Mapping[str, Any]) -> tuple[str, str]:
+    return finding["name"], finding.get("network", "")
+
+
+def _is_open(finding: Mapping[str, Any]) -> bool:
+    return finding["low"] is None and finding["high"] is None
+
+
+def _asked(finding: Mapping[str, Any]) -> str:
+    low, high, unit = finding["low"], finding["high"], finding["unit"]
+    if high is None:
+        return f"{low:.3g} or more {unit}".strip()
+    bounds = f"{low:.3g} to {high:.3g}" if low else f"at most {high:.3g}"
+    return f"{bounds} {unit}".strip()
+
+
+def _cell(test: Mapping[str, Any], place: tuple[str, str]) -> str:
+    for one in test["findings"]:
+        if _place(one) == place:
+            if one["observed"] is None:
+                return "*not seen*"
+            text = f"{one['observed']:.3g}"
+            return f"**{text}**" if one["passed"] is False else text
+    return ""
+
+
+def _within(test: Mapping[str, Any]) -> str:
+    judged = [one for one in test["findings"] if one["passed"] is not None]
+    return f"{sum(one['passed'] for one in judged)} of {len(judged)}"
+
+
+def _named(test: Mapping[str, Any]) -> str:
+    sender = test["sender"]
+    over = "QUIC" if sender["transport"] == "quic" else "TCP"
+    name = f"{sender['implementation']} {over} {sender['congestion_control']}"
+    return ", ".join([name, *_knobs(test)])
+
+
+def _knobs(test: Mapping[str, Any]) -> list[str]:
+    """Return the knobs that the command sets."""
+    words = test["command"].split()
+    return [words[place + 1] for place, word in enumerate(words) if word == "--knob"]
+
+
+def _line(test: Mapping[str, Any]) -> str:
+    sender = test["sender"]
+    of = f"{sender['implementation']} {sender['version']}"
+    return f"- {_named(test)}: `{test['command']}` ({of}, {sender['kernel']}, {test['date'][:10]})"
