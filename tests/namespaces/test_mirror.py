@@ -212,7 +212,7 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
     )
     sites.write(listed, site)
     loads = BrowserLoader(catalog(), SHELL, server, print)
-    loads.load_page({"folder": str(site)}, CachedSite(listed, site), tmp_path)
+    loads.load_page({"name": "ranjan-small-few"}, CachedSite(listed, site), tmp_path)
     requests = driver_output.read(tmp_path / "load-1/client").requests
     told = {
         one.url.rpartition("/")[2]: dict(one.response_headers).get("content-type")

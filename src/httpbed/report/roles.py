@@ -14,7 +14,7 @@ from httpbed.report.phrasing import title
 Document = Mapping[str, Any]
 
 NONE = "none"
-_PAGES = (("name", "page {}"), ("folder", "page in {}"), ("har", "page recorded in {}"))
+_PAGES = (("name", "page {}"), ("har", "page recorded in {}"))
 
 
 @dataclass(frozen=True)

@@ -322,12 +322,11 @@ def test_named_networks_are_levels_of_one_factor() -> None:
 
 
 def test_a_page_replaces_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The experiment names a folder by its whole path, so it runs from anywhere."""
+    """The experiment names a file by its whole path, so it runs from anywhere."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop").mkdir()
-    found = mistakes_of(BROWSER, page="shop,zhang-13-files", device="ipad", cpu_slowdown="1,4")
-    assert {place for place, _ in found} == {"--page"}  # the folder is no mirrored page
-    assert str(tmp_path / "shop") in found[0][1]
+    found = mistakes_of(BROWSER, page="shop.har,zhang-13-files", device="ipad", cpu_slowdown="1,4")
+    assert {place for place, _ in found} == {"--page"}  # there is no such file
+    assert str(tmp_path / "shop.har") in found[0][1]
     made = compare(BROWSER, page="zhang-13-files", device="ipad", cpu_slowdown="1,4")
     assert treatments(made) == [{"cpu_slowdown": "1"}, {"cpu_slowdown": "4"}]
     workload = made.loaded.trials[-1].scenario().workload

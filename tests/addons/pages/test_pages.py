@@ -165,8 +165,8 @@ def test_pages_are_compared_by_their_load_time(results: Results) -> None:
         ({"page": {"name": "ranjan-small-few"}}, "page ranjan-small-few, cold"),
         ({"page": {"factor": "site"}}, "page a | b, cold"),
         (
-            {"page": {"folder": "mine"}, "viewport": "412x823"},
-            "page in mine, cold, viewport 412x823",
+            {"page": {"har": "mine.har"}, "viewport": "412x823"},
+            "page recorded in mine.har, cold, viewport 412x823",
         ),
         ({"page": {"har": "x.har"}}, "page recorded in x.har, cold"),
     ],

@@ -272,10 +272,8 @@ def _value(option: PlacedOption, text: str) -> str | int | dict[str, str]:
 
 def _page(text: str) -> str | dict[str, str]:
     """Return a page as experiments name it; its path is absolute, so that the file can move."""
-    if text.lower().endswith(".har"):
-        return {"har": str(Path(text).resolve())}
-    is_folder = "/" in text or Path(text).is_dir()  # no name of a page has a slash
-    return {"folder": str(Path(text).resolve())} if is_folder else text
+    is_file = text.lower().endswith(".har") or "/" in text  # no name of a page has a slash
+    return {"har": str(Path(text).resolve())} if is_file else text
 
 
 def _groups(

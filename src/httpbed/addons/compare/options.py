@@ -117,8 +117,7 @@ OPTIONS = (
         "word",
         None,
         "mine,site.har",
-        "Pages that a browser loads, in place of files: a name of httpbed pages, a mirrored folder,"
-        " or a HAR file.",
+        "Pages that a browser loads, in place of files: a name of httpbed pages, or a HAR file.",
         ("workload", "page"),
     ),
     PlacedOption(

@@ -15,7 +15,6 @@ from pydantic import BaseModel
 
 from httpbed.addons.pages.page import (
     Device,
-    FolderPage,
     KnownPage,
     NamedPage,
     PageLoad,
@@ -384,8 +383,6 @@ def page_name(page: KnownPage) -> str:
             return page.name
         case SyntheticPage():
             return f"{page.objects} images of {units.format_size(page.size)}"
-        case FolderPage():
-            return PurePath(page.folder).name
         case RecordedPage():
             return PurePath(page.har).name
     return ""

@@ -90,10 +90,9 @@ def command(
 
 
 def _mistakes(address: str, output: Path) -> Iterator[Mistake]:
-    from httpbed.addons.pages.sites.site import RECORD
-
     if not address.startswith(("http://", "https://")):
-        remedy = RECORD if Path(address).is_dir() else "begin it with http:// or https://"
+        serve = "serve it with python3 -m http.server, and give http://127.0.0.1:8000/"
+        remedy = serve if Path(address).is_dir() else "begin it with http:// or https://"
         yield Mistake(address, "is no address of a page", remedy)
     if output.suffix != ".har":
         remedy = f"write -o {output}.har"

@@ -131,13 +131,6 @@ class SyntheticPage(KnownPage):
         return self.weight or self.objects * (self.size + HTML_BYTES_EACH)
 
 
-class FolderPage(KnownPage):
-    """A self-contained page: a folder with a ``site.json`` that lists its files."""
-
-    folder: str = Field(min_length=1)
-    """The page's folder, relative to the experiment file."""
-
-
 Order = Literal["recorded", "its own"]
 
 
@@ -160,20 +153,18 @@ def _named(value: object) -> object:
 Page = Annotated[
     Annotated[NamedPage, Tag("<named>")]
     | Annotated[SyntheticPage, Tag("<synthetic>")]
-    | Annotated[FolderPage, Tag("<folder>")]
     | Annotated[RecordedPage, Tag("<recorded>")],
     form_by_key(
         '"startbootstrap-agency"',
         name="<named>",
         objects="<synthetic>",
         size="<synthetic>",
-        folder="<folder>",
         har="<recorded>",
         order="<recorded>",
     ),
     BeforeValidator(_named),
 ]
-"""A named page, a synthetic page, the user's own page, or a page from a HAR file."""
+"""A named page, a synthetic page, or the user's own from a HAR file."""
 
 
 class PageLoad(Workload):
@@ -183,7 +174,7 @@ class PageLoad(Workload):
     """``page``: a browser loads the page until it sends no more requests."""
     page: Page
     """The page: a name that ``httpbed pages`` lists, ``{ objects = 64, size = "10 kB" }`` for equal
-    images, ``{ folder = ... }`` for your own page, or ``{ har = ... }`` for a HAR file."""
+    images, or ``{ har = ... }`` for your own, recorded into a HAR file."""
     visit: PageVisit = "cold"
     """``cold``: a new browser with an empty profile. ``warm connection``: the browser has a
     connection to the server, but nothing of the page. ``repeat view``: it has loaded the page

@@ -12,7 +12,7 @@ import pytest
 
 from httpbed.addons.pages.har import loads_export
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
-from httpbed.addons.pages.page import FolderPage, PageLoad
+from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.sites import catalog
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.catalog import CachedSite
@@ -58,7 +58,7 @@ def asked(number: int, path: str, length: int, **more: Any) -> PageRequest:
 
 @pytest.fixture
 def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CachedSite:
-    load = PageLoad(kind="page", page=FolderPage(folder="x", sha256="1" * 64))
+    load = PageLoad(kind="page", page=RecordedPage(har="x", sha256="1" * 64))
     monkeypatch.setattr(loads_export, "scenario", lambda *_: SimpleNamespace(workload=load))
     cached = CachedSite(site(tmp_path), tmp_path)
     monkeypatch.setattr(catalog, "cached", lambda *_: cached)
@@ -101,7 +101,7 @@ def test_what_was_encoded_to_a_length_is_decoded_again(coding: str) -> None:
 
 
 def test_a_site_is_found_by_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without reading the user's folder, which may be elsewhere by now."""
+    """Without reading the user's file, which may be elsewhere by now."""
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
     into = tmp_path / "sites/x-0123"
     sites.served(into).mkdir(parents=True)
@@ -110,11 +110,11 @@ def test_a_site_is_found_by_its_digest(tmp_path: Path, monkeypatch: pytest.Monke
         resources=[_file(into)],
     )  # fmt: skip
     sites.write(written, into)
-    page = FolderPage(folder="gone", sha256=written.digest)
+    page = RecordedPage(har="gone", sha256=written.digest)
     cached = catalog.cached(page, 1)
     assert cached is not None
     assert cached.folder == into
-    assert catalog.cached(FolderPage(folder="gone", sha256="2" * 64), 1) is None
+    assert catalog.cached(RecordedPage(har="gone", sha256="2" * 64), 1) is None
 
 
 def _file(into: Path) -> Resource:

@@ -1,5 +1,5 @@
 """The web pages that browsers load, as folders with a list (``site``) that any server serves.
 
-Not here: copying a live page (``mirror``), serving a site in a trial (``campaign_addition``).
-Start at ``catalog``; makers: ``corpus_maker``, ``generated``, ``mirrored``, ``replay``.
+Not here: recording a live page (``mirror``), serving a site in a trial (``campaign_addition``).
+Start at ``catalog``; makers: ``corpus``, ``generated``, ``replay``.
 """

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.pages.page import FolderPage, KnownPage, NamedPage, RecordedPage, SyntheticPage
+from httpbed.addons.pages.page import KnownPage, NamedPage, RecordedPage, SyntheticPage
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.site import Maker, NamedPagesMaker, Outline, Say, Site
 from httpbed.base import disk, folders
@@ -26,7 +26,6 @@ Pillow, fontTools or the reader of HAR files, and an experiment of downloads nee
 """
 MAKERS: Mapping[type[KnownPage], str] = {
     SyntheticPage: "generated.synthetic",
-    FolderPage: "mirrored",
     RecordedPage: "replay.har_site",
 }
 """Makers of all other kinds of pages."""
@@ -136,7 +135,7 @@ def _key(page: KnownPage, version: str, seed: int | None) -> str:
 
     Neither what an author states about the page nor where the user keeps it counts.
     """
-    excluded = {*KnownPage.model_fields, "folder", "har"}
+    excluded = {*KnownPage.model_fields, "har"}
     made_from: Mapping[str, Any] = {
         "page": page.model_dump(mode="json", exclude=excluded),
         "kind": type(page).__name__,
@@ -160,6 +159,7 @@ def _undamaged(folder: Path) -> Site | None:
     """Return the site in a folder if all its files have their digests; else None."""
     try:
         site = sites.read(folder)
-    except ConfigError:
+        is_whole = sites.has_prior(folder) and not any(sites.changed(site, folder))
+    except (OSError, ValueError):
         return None
-    return site if sites.has_prior(folder) and not any(sites.changed(site, folder)) else None
+    return site if is_whole else None

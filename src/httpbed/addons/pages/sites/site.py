@@ -16,34 +16,26 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from httpbed.addons.pages.page import MAX_ORIGINS, KnownPage, OriginName
 from httpbed.addons.pages.sites import content_types
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import Mistake
 from httpbed.base.value import Value
-from httpbed.experiment import validation_messages
-from httpbed.experiment.parser import format_path
 from httpbed.experiment.workload import OWN_ORIGIN
 from httpbed.programs.protocol import PRIOR_PATH
 
 SITE_FILE = "site.json"
 FILES = "files"
 SCHEMA = 1
-RESERVED = ".httpbed"
-RECORD = "serve and record it: httpbed pages mirror http://127.0.0.1:8000/ -o page.har"
-"""What to do with a page in a folder."""
-"""Folder of each origin that belongs to httpbed."""
 PRIOR_BYTES = 1000
-"""Size of that file, which visits before the measured one request."""
+"""Size of the file that visits before the measured one request."""
 MAX_RESOURCES = 20_000
 MAX_BYTES = 2 * 2**30
-MAX_LISTED_BYTES = 64 * 2**20
-"""Size of ``site.json``."""
 MAX_S = 3600.0
 """Longest delay of a response, and longest wait before a request."""
 MAX_PATH = 7900
@@ -196,40 +188,13 @@ def write(site: Site, folder: Path) -> None:
 
 
 def read(folder: Path) -> Site:
-    """Read the list of a site, and compare its files' lengths with it.
+    """Read the list of a site that is in the cache.
 
     Raises:
-        ConfigError: With every mistake in it.
+        OSError: There is none.
+        ValueError: It is damaged, or of another version.
     """
-    place = str(folder / SITE_FILE)
-    try:
-        if (folder / SITE_FILE).stat().st_size > MAX_LISTED_BYTES:
-            raise ConfigError([Mistake(place, "is too large for a site's list")])
-        site = Site.model_validate_json((folder / SITE_FILE).read_bytes())
-    except OSError as error:
-        raise ConfigError([_unread(folder, error)]) from None
-    except ValidationError as error:
-        wrong = [
-            Mistake(
-                f"{place}: {format_path(detail['loc'])}",
-                *validation_messages.reason_and_remedy(detail),
-            )
-            for detail in error.errors()
-        ]
-        raise ConfigError(wrong) from None
-    if mistakes := [*_mistakes(site, folder)]:
-        raise ConfigError(mistakes)
-    return site
-
-
-def _unread(folder: Path, error: OSError) -> Mistake:
-    """Return why a site's list cannot be read: most often the page was not mirrored before."""
-    if not folder.is_dir():
-        reason = "is not a folder" if folder.exists() else "there is no such folder"
-        return Mistake(str(folder), reason, RECORD)
-    if isinstance(error, FileNotFoundError):
-        return Mistake(str(folder), f"has no {SITE_FILE}, so it is no mirrored page", RECORD)
-    return Mistake(str(folder / SITE_FILE), f"cannot be read: {error.strerror}")
+    return Site.model_validate_json((folder / SITE_FILE).read_bytes())
 
 
 def changed(site: Site, folder: Path) -> Iterator[Resource]:
@@ -252,34 +217,6 @@ def _digest(path: Path) -> str:
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _mistakes(site: Site, folder: Path) -> Iterator[Mistake]:
-    root = (folder / FILES).resolve()
-    for index, resource in enumerate(site.resources):
-        place = f"{folder / SITE_FILE}: resources[{index}]"
-        if resource.origin >= len(site.origins):
-            yield Mistake(place, f"has origin {resource.origin}, which has no name")
-        if reason := _wrong_file(resource, root):
-            yield Mistake(f"{place}.file", reason)
-    if all(one.path != site.entry or one.origin for one in site.resources):
-        yield Mistake(f"{folder / SITE_FILE}: entry", f"{site.entry!r} is not among its resources")
-    if sum(one.bytes for one in site.resources) > MAX_BYTES:
-        yield Mistake(str(folder), f"has more than {MAX_BYTES} bytes")
-
-
-def _wrong_file(resource: Resource, root: Path) -> str:
-    parts = PurePosixPath(resource.file).parts
-    if not parts or parts[0] != str(resource.origin) or ".." in parts or "\0" in resource.file:
-        return f"{resource.file!r} is not in the folder of its origin"
-    if RESERVED in parts[1:2]:
-        return f"{resource.file!r} is in a folder that belongs to httpbed"
-    path = root.joinpath(*parts)
-    if path.resolve() != path or not path.is_file():
-        return f"{resource.file!r} is missing, a link, or not a file"
-    if path.stat().st_size != resource.bytes:
-        return f"{resource.file!r} does not have {resource.bytes} bytes"
-    return ""
 
 
 Say = Callable[[str], None]

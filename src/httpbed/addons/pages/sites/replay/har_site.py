@@ -42,6 +42,7 @@ VERSION = "4"
 """Of how a site is made: another version makes another site of the same file."""
 MAX_NAMED = 5
 """Origins that a sentence names."""
+RECORD = "name a HAR file, such as one that httpbed pages mirror made"
 ORDERS: dict[str, Order] = {one: one for one in get_args(Order)}
 ANSWERS_FILE = "answers.json"
 """File beside the origins' folders, for ``pages/programs/builtin/replay_origin``."""
@@ -144,7 +145,7 @@ def _read(page: RecordedPage, folder: Path) -> ReplayedHar:
 
 def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
     if file.exists() and not file.is_file():  # opening a pipe may wait forever
-        raise ConfigError([Mistake(file.name, "is not a file", "name a HAR file")])
+        raise ConfigError([Mistake(file.name, "is not a file", RECORD)])
     with file.open("rb") as handle:
         content = handle.read(parser.MAX_BYTES + 1)
     document = parser.read(content, file.name)
