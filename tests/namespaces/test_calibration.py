@@ -212,29 +212,3 @@ def test_a_queue_of_another_length_is_caught(tmp_path: Path) -> None:
 
     found = caught(next(cells.queues()), tmp_path, configured(lengthen))
     assert "packets of a burst up" in found
-
-
-DATAGRAMS, STREAM = cells.rebindings()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("cell", "finding"),
-    [
-        (DATAGRAMS, "source port up: its own, packets amiss"),
-        (STREAM, "last bytes after the rebinding down"),
-    ],
-    ids=lambda one: getattr(one, "name", None),
-)
-def test_a_rebinding_that_was_not_ordered_is_caught(
-    sound: Sound, tmp_path: Path, cell: Cell, finding: str
-) -> None:
-    """A NAT forgets its mappings after 20 kB, some tenths of a second too early."""
-    when = {"delivered_bytes": 20_000, "direction": cell.stream.direction if cell.stream else UP}
-
-    def forget(config: dict[str, Any]) -> None:
-        early = {"name": "early", "when": when, "after_ns": 0, "change": {"rebind": True}}
-        config["links"][0]["triggers"] = [early]
-
-    assert not failed(sound(cell)), sound(cell)
-    assert finding in caught(cell, tmp_path, configured(forget))

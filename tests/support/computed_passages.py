@@ -33,7 +33,6 @@ def passage(sent: Floats, sizes: Sequence[int], leaves: Floats, numbers: Sequenc
         arrived_s=leaves[arrived] + FLOOR_S,
         bytes=np.asarray(sizes, dtype=np.int64)[arrived],
         flags=np.zeros(len(arrived), dtype=np.int64),
-        ports=np.zeros(len(arrived), dtype=np.int64),
     )
 
 

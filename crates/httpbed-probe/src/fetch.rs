@@ -1,4 +1,4 @@
-//! Reads a byte stream for a time, or until its reset, and records the number of bytes at regular times.
+//! Reads a byte stream for a time, and records the number of bytes at regular times.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -17,7 +17,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Bytes read.
 ///
 /// # Errors
-/// When there is no connection, it ends otherwise than the plan says or falls silent, or the samples cannot be
+/// When there is no connection, it ends early or falls silent, or the samples cannot be
 /// written.
 pub fn fetch(plan: &Fetching) -> io::Result<u64> {
     let mut stream = TcpStream::connect_timeout(&plan.from, PATIENCE)?;
@@ -26,10 +26,7 @@ pub fn fetch(plan: &Fetching) -> io::Result<u64> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let (began, mut sampled, mut total) = (clock::monotonic(), 0, 0_u64);
     while sampled < began + plan.for_ns {
-        let count = match stream.read(&mut buffer) {
-            Err(error) if plan.until_reset && error.kind() == io::ErrorKind::ConnectionReset => break,
-            read => read?,
-        };
+        let count = stream.read(&mut buffer)?;
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

@@ -20,9 +20,6 @@ const MAX_PACKETS: usize = 20_000_000;
 pub struct Sending {
     /// Destination of the first of its ports; packet `n` goes to port number `n` modulo `ports`.
     pub to: SocketAddr,
-    /// Source port of the packets to the first of its ports; 0 is any.
-    #[serde(default)]
-    pub from_port: u16,
     /// Number of ports, each with its own receive buffer.
     pub ports: u16,
     /// Key of the payload, a decimal string.
@@ -81,9 +78,6 @@ pub struct Fetching {
     pub from: SocketAddr,
     /// Longest duration in ns.
     pub for_ns: i64,
-    /// Whether the connection's reset is its end, and no error.
-    #[serde(default)]
-    pub until_reset: bool,
     /// File of times and bytes so far: two little-endian 64-bit numbers a sample.
     pub out: PathBuf,
 }

@@ -67,8 +67,7 @@ pub fn send(plan: &Sending) -> io::Result<Sent> {
 }
 
 fn open(plan: &Sending, port: u16) -> io::Result<UdpSocket> {
-    let own = if plan.from_port == 0 { 0 } else { plan.from_port + port };
-    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, own))?;
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     socket.connect(SocketAddr::new(plan.to.ip(), plan.to.port() + port))?;
     if !plan.checksum {
         datagrams::leave_out_checksum(&socket)?;
@@ -139,7 +138,6 @@ mod tests {
     fn plan(segments: usize, trains: Vec<Train>) -> Sending {
         Sending {
             to: "127.0.0.1:5001".parse().unwrap(),
-            from_port: 0,
             ports: 1,
             key: 0,
             checksum: true,

@@ -24,7 +24,7 @@ DIRECTIONS = ("up", "down")
 Value = float | int | str
 Scale = Literal["smoke", "standard", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
-ABOUT_S: Mapping[Scale, int] = {"smoke": 20, "standard": 50, "full": 280}
+ABOUT_S: Mapping[Scale, int] = {"smoke": 17, "standard": 47, "full": 280}
 """Seconds of a scale, about: the sum of its cells, which a test compares."""
 
 
@@ -47,8 +47,6 @@ class Flow:
     trains: tuple[Train, ...]
     ports: int = 1
     """Number of ports, each with its own receive buffer."""
-    from_port: int = 0
-    """Source port of the packets to the first of them; 0 is any."""
     segments: int = 1
     """Datagrams per call; more than 1 uses segmentation offload."""
     spin_s: float = 60e-6
@@ -69,9 +67,6 @@ class Stream:
 
     direction: int
     seconds: float
-    """At most, if a reset ends it."""
-    until_reset: bool = False
-    """Whether the connection's reset is its end, and no error."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +107,6 @@ class Cell:
     claims: tuple[Claim, ...]
     flows: tuple[Flow, ...] = ()
     stream: Stream | None = None
-    rebindings_s: tuple[float, ...] = ()
-    """When a NAT at the server's end forgets its mappings, in seconds since counting began; without
-    any there is no NAT."""
     settle_s: float = 0.1
     """Seconds after the last packet was sent in which packets may still arrive."""
     covers: Mapping[str, Value] = field(default_factory=dict)

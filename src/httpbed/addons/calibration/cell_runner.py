@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.calibration.cell import DIRECTIONS, HOSTS, Cell, Flow, Stream
+from httpbed.addons.calibration.cell import HOSTS, Cell, Flow, Stream
 from httpbed.addons.calibration.evidence import (
     BLOCK,
     REMARKS,
@@ -28,7 +27,6 @@ from httpbed.bed.network.emulator import SPIN_US
 from httpbed.bed.network.network_commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan, plan
 from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import Dialogue
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
@@ -48,8 +46,6 @@ BEGIN_S = 0.01
 """From a sender's start to its first packet."""
 MEMORY_BYTES = 2**28
 PAYLOAD_KEY = 0x4C494E4B
-REBIND = {"rebind": True}
-"""The change that makes a NAT forget its mappings."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,6 @@ async def run(cell: Cell, bench: Bench, folder: Path) -> None:
         bench.seed,
         BLOCK,
         backend=bench.backend,
-        nat=(0,) if cell.rebindings_s else (),
         spin_us=SPIN_US if bench.polls else 0,
     )
     spec = SandboxSpec(
@@ -114,34 +109,17 @@ class _Run:
         emulator = await running_network.build(self.supervisor, self.planned.processes)
         receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
         await emulator.start_counting()
-        failures, rebound = await asyncio.gather(self._send(), self._rebind(emulator))
+        failures = sum(await asyncio.gather(*self._senders()))
         await asyncio.sleep(self.cell.settle_s)
         for receiver in receivers:
             stopped = await receiver.request("stop", "result")
             failures += stopped["failures"]
         result = await emulator.request("stop", "result")
-        remarks = {"failures": failures, "rebindings_ns": rebound}
         (self.folder / RESULT).write_text(json.dumps(result) + "\n")
-        (self.folder / REMARKS).write_text(json.dumps(remarks) + "\n")
-
-    async def _rebind(self, emulator: Emulator) -> list[tuple[int, int]]:
-        """Order every rebinding; return between which times each was made, as probes tell time."""
-        rebindings: list[tuple[int, int]] = []
-        began_s = time.monotonic()
-        for at_s in self.cell.rebindings_s:
-            await asyncio.sleep(began_s + at_s - time.monotonic())
-            ordered_ns = time.monotonic_ns()
-            await emulator.send("change", link=None, direction=None, change=REBIND)
-            for _ in DIRECTIONS:
-                await emulator.wait_for("changed")
-            rebindings.append((ordered_ns, time.monotonic_ns()))
-        return rebindings
-
-    async def _send(self) -> int:
-        """Run all senders to their end; return how many packets they lost themselves."""
-        return sum(await asyncio.gather(*self._senders()))
+        (self.folder / REMARKS).write_text(json.dumps({"failures": failures}) + "\n")
 
     def _senders(self) -> Sequence[Awaitable[int]]:
+        """Return all senders; each runs to its end, and returns how many packets it lost itself."""
         senders = [self._finish(self._sender(flow)) for flow in self.cell.flows]
         return senders + ([self._fetch(self.cell.stream)] if self.cell.stream else [])
 
@@ -162,7 +140,6 @@ class _Run:
         options = {
             "from": f"{far}:{CHARGEN}",
             "for_ns": round(stream.seconds * 1e9),
-            "until_reset": stream.until_reset,
             "out": f"{TRIAL_FOLDER}/{STREAM_FILE}",
         }
         return await self._finish(
@@ -177,7 +154,6 @@ class _Run:
         ]
         options = {
             "to": f"{far}:{PORT}",
-            "from_port": flow.from_port,
             "ports": flow.ports,
             "key": str(PAYLOAD_KEY + flow.direction),
             "checksum": True,

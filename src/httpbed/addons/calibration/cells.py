@@ -1,7 +1,7 @@
 """The cells: conditions, their traffic, and what arithmetic expects of each.
 
-A machine can spoil rates, delays, losses, queues and the translation of addresses: these are
-measured. What else a link does, its model's tests compute packet by packet (``envelope.COMPUTED``).
+A machine can spoil rates, delays, losses and queues: these are measured. What else a link does, the
+emulator's tests compute packet by packet (``envelope.COMPUTED``).
 
 Three scales. ``smoke`` tests whether the link works; ``standard`` suits a machine before
 measurements; ``full`` tries more values for longer, and covers more. ``cell.ABOUT_S`` has their
@@ -34,8 +34,6 @@ from httpbed.addons.calibration.claims import (
     Loss,
     QueueAdmission,
     Rate,
-    ResetByRebinding,
-    SourcePorts,
     admitted,
 )
 from httpbed.base import units
@@ -56,8 +54,6 @@ BURST_PACKETS = 60
 """Packets of a burst into a queue: fewer than the smallest receive buffer holds (about 180)."""
 QUEUE_BIT_S = 10**5
 """A rate so low that the burst ends before its first packet leaves (120 ms of 1500 bytes)."""
-OWN_PORT = 40_000
-"""Of a client behind a NAT: like all that Linux gives its own programs, above its own range."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,6 @@ def all_cells(scale: Scale) -> list[Cell]:
         goodput(),
         *(loss_cell(share, extent.loss_packets) for share in extent.losses),
         *queues(),
-        *rebindings(),
     ]
 
 
@@ -281,26 +276,4 @@ def asymmetry() -> Cell:
             Complete(UP),
             Complete(DOWN),
         ),
-    )
-
-
-def rebindings() -> Iterator[Cell]:
-    """Let a NAT forget its mappings under datagrams, twice, and under a TCP stream."""
-    train = Train(1800, SMALL_PACKET, 500e-6)
-    yield Cell(
-        name="NAT rebinding, datagrams",
-        link={},
-        flows=(Flow(UP, (train,), from_port=OWN_PORT, spin_s=0.0),),
-        claims=(SourcePorts(UP, OWN_PORT), Complete(UP)),
-        rebindings_s=(0.3, 0.6),
-        covers={"change": "NAT rebinding"},
-    )
-    bit_s, queue_packets = 10**7, 50
-    yield Cell(
-        name="NAT rebinding, stream",
-        link={"rate": units.format_rate(bit_s), "queue": {"limit": f"{queue_packets} packets"}},
-        stream=Stream(DOWN, 1.0, until_reset=True),
-        claims=(ResetByRebinding(DOWN, queue_packets * FULL_PACKET * 8 / bit_s),),
-        rebindings_s=(0.5,),
-        covers={"change": "NAT rebinding"},
     )

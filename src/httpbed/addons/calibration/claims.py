@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from httpbed.addons.calibration.cell import DIRECTIONS, Finding
 from httpbed.addons.calibration.evidence import CellEvidence, Floats, Passage
-from httpbed.bed.network.fates import Flags, draws
+from httpbed.bed.network.fates import draws
 
 EXACT = "computed from the seed, packet by packet: not one may differ"
 THREE_SIGMA = "3 standard errors: 0.3 % of all seeds would be outside, this one is not"
@@ -32,11 +32,6 @@ PUNCTUAL_S = 250e-6
 PARTS = 8
 """Parts of a flow that are judged separately, so that an error at its beginning shows."""
 MIN_PACKETS = 2
-EDGE_S = 1e-3
-"""A packet so near to a change may have met either condition: the clocks agree to some 10 us, and
-a packet is on the wire between its stamp and the end of the call that sent it."""
-NAT_PORTS = range(1024, 32768)
-"""What a translator gives after a rebinding."""
 
 
 @dataclass(frozen=True)
@@ -339,70 +334,6 @@ class Complete:
             Finding(f"packets {name} {label}", "packets", 0.0, float(count()), 0.0, "none may be")
             for name, count in amiss.items()
         ]
-
-
-@dataclass(frozen=True)
-class SourcePorts:
-    """A flow keeps its source port until a rebinding, which gives it a port that it never had."""
-
-    direction: int
-    own: int
-
-    def judge(self, evidence: CellEvidence) -> list[Finding]:
-        """Compare by number; packets sent around a rebinding may have met either mapping."""
-        passage, own_ports = evidence.passages[self.direction], {self.own}
-        findings = [self._finding("its own", self._ports_after(passage, evidence, 0), own_ports)]
-        for rebindings in range(1, len(evidence.rebindings_s()) + 1):
-            ports = self._ports_after(passage, evidence, rebindings)
-            first = next(iter(ports.values()), 0)
-            given = {first} if first in NAT_PORTS and first not in own_ports else set[int]()
-            findings.append(self._finding(f"a new one ({rebindings})", ports, given))
-            own_ports |= given
-        return findings
-
-    def _ports_after(
-        self, passage: Passage, evidence: CellEvidence, rebindings: int
-    ) -> dict[int, int]:
-        """Return number and port of what was surely sent after so many rebindings."""
-        times = evidence.rebindings_s()
-        since_s = times[rebindings - 1][1] if rebindings else -math.inf
-        until_s = times[rebindings][0] if rebindings < len(times) else math.inf
-        sent = _surely(passage, since_s, until_s)
-        known = zip(passage.number.tolist(), passage.ports.tolist(), strict=True)
-        return {number: port for number, port in known if number >= 0 and sent[number]}
-
-    def _finding(self, what: str, ports: dict[int, int], right: set[int]) -> Finding:
-        amiss = [number for number, port in ports.items() if port not in right]
-        label = f"source port {DIRECTIONS[self.direction]}: {what}"
-        return exact(label, amiss if ports else None, ())
-
-
-def _surely(passage: Passage, since_s: float, until_s: float) -> Flags:
-    """Return which packets were on the wire safely between two times."""
-    after = passage.sent_s >= since_s + EDGE_S
-    return np.asarray(after & (passage.done_s <= until_s - EDGE_S))
-
-
-@dataclass(frozen=True)
-class ResetByRebinding:
-    """A TCP stream arrives until a rebinding, and soon after it the sender's reset (RFC 9293).
-
-    The probe reports an end by anything else than a reset as an error. The reset passes the new
-    mapping; what the sender still sends to the old port is refused.
-    """
-
-    direction: int
-    held_s: float
-    """Longest time that the link needs for what it holds."""
-
-    def judge(self, evidence: CellEvidence) -> list[Finding]:
-        """Compare the time of the last bytes."""
-        samples, rebindings, after_s = evidence.stream, evidence.rebindings_s(), None
-        if samples is not None and len(samples) and rebindings:
-            after_s = float(samples["at"][-1]) / 1e9 - rebindings[0][1]
-        label = f"last bytes after the rebinding {DIRECTIONS[self.direction]}"
-        reason = "what the link holds still arrives"
-        return [Finding(label, "s", 0.0, after_s, self.held_s + EDGE_S, reason)]
 
 
 def instrument(evidence: CellEvidence) -> list[Finding]:

@@ -1,7 +1,7 @@
 """What a certificate covers, by measurement on this machine or by the tests of the emulator.
 
 Measured is what a machine can spoil. A value (rate, delay, loss) is covered if the nearest cells on
-both sides passed; a kind (a unit of the queue's limit, a rebinding) if all its cells passed. Other
+both sides passed; a kind (a unit of the queue's limit) if all its cells passed. Other
 kinds differ from those only in the emulator's arithmetic, which its own tests compute for whole
 flows (:data:`COMPUTED`); certificates of before had cells of them. Any other demand is never
 covered.
@@ -35,14 +35,15 @@ COMPUTED: Mapping[str, tuple[str, ...]] = {
     "jitter": ("uniform", "normal", "pareto", "table"),
     "impairment": ("policing", "duplication", "corruption", "reordering"),
     "counted": ("ethernet", "wire"),
-    "change": ("rate", "delay", "loss", "state"),
+    "change": ("rate", "delay", "loss", "state", "NAT rebinding"),
     "event": ("delivered", "first packet"),
     "together": ("rate and delay", "several impairments"),
     "queue discipline": ("codel", "fq_codel", "pie"),
     "marking by": ("codel", "fq_codel"),
 }
-"""Kinds that the emulator's tests compute: ``crates/link-model/tests``, foremost ``arithmetic.rs``,
-and for events ``crates/httpbed-link/src/emulator/tests/changes.rs``."""
+"""Kinds that the emulator's tests compute: ``crates/link-model/tests``, foremost ``arithmetic.rs``;
+for events and NAT, ``crates/httpbed-link/src/emulator/tests`` and
+``tests/namespaces/test_nat.py``."""
 DISCIPLINE = "droptail"
 """The queue discipline that needs only a cell of its limit."""
 COUNTED = {bytes_: name for name, bytes_ in OVERHEADS.items()}

@@ -26,8 +26,7 @@ RECEIVED = np.dtype(
         ("port", "<u2"),
     ]
 )
-"""A record of a receiver; times on the same clock, ``arrived`` from the kernel's stamp; ``port`` is
-the source's."""
+"""A record of a receiver; times on the same clock, ``arrived`` from the kernel's stamp."""
 STREAM = np.dtype([("at", "<i8"), ("bytes", "<u8")])
 """A sample of a byte stream: bytes received until a time."""
 DAMAGED, UNKNOWN = 1, 2
@@ -71,8 +70,6 @@ class Passage:
     arrived_s: Floats
     bytes: Numbers
     flags: Numbers
-    ports: Numbers
-    """Source port of each arrival."""
 
     @property
     def whole(self) -> npt.NDArray[np.bool_]:
@@ -107,7 +104,7 @@ class CellEvidence:
     seed: int
     stream: npt.NDArray[np.void] | None = None
     remarks: Mapping[str, Any] = field(default_factory=dict)
-    """The probes' own errors, and when a NAT was ordered to forget its mappings."""
+    """The probes' own errors."""
 
     def key(self, direction: int, impairment: str) -> int:
         """Return the key of a random stream, computed from the seed alone."""
@@ -115,11 +112,6 @@ class CellEvidence:
         return seeds.stream_key(
             self.seed, BLOCK, "client-server", f"{names[0]}->{names[1]}", impairment
         )
-
-    def rebindings_s(self) -> list[tuple[float, float]]:
-        """Return between which times each rebinding was made, by the probes' clock."""
-        noted = self.remarks.get("rebindings_ns", [])
-        return [(ordered / 1e9, made / 1e9) for ordered, made in noted]
 
     def counted(self, direction: int) -> Mapping[str, Any]:
         """Return what the emulator counted in a direction."""
@@ -156,5 +148,4 @@ def _passage(folder: Path, direction: int, sizes: Sequence[int]) -> Passage:
         arrived_s=received["arrived"] / 1e9,
         bytes=received["bytes"].astype(np.int64),
         flags=received["flags"].astype(np.int64),
-        ports=received["port"].astype(np.int64),
     )
