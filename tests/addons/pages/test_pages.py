@@ -17,8 +17,7 @@ import reports
 from campaigns import Ending
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
-from httpbed.addons.pages.report import film, filmstrip, metrics_table, section
-from httpbed.addons.pages.report.filmstrip import PhotoPlot
+from httpbed.addons.pages.report import metrics_table, screens, section
 from httpbed.report import one_trial, roles, terminal
 from httpbed.report.document import ReportInput
 from httpbed.report.publish import summary
@@ -56,36 +55,32 @@ def page(results: Results, findings: Findings) -> str:
 
 def test_times_of_a_filmstrip_are_round(load: BrowserLoad) -> None:
     """They begin at zero and end when nothing changes any more."""
-    times = filmstrip.times([load])
+    times = screens.times([load])
     assert times[0] == 0
-    assert times[-2] < film.last_change_s(load) <= times[-1]
-    assert filmstrip.times([BrowserLoad("https://a.test/", "crashed")])[0] == 0
-    assert len(filmstrip.times([replace(load, frames=(Frame(1e4, Path("a")),))])) <= 8
+    assert times[-2] < screens.last_change_s(load) <= times[-1]
+    assert screens.times([BrowserLoad("https://a.test/", "crashed")])[0] == 0
+    assert len(screens.times([replace(load, frames=(Frame(1e4, Path("a")),))])) <= 8
 
 
 def test_pictures_in_figures_are_small(load: BrowserLoad) -> None:
     """They are JPEG, though matplotlib writes PNG."""
-    svg = PhotoPlot("s", "c", "a", filmstrip.draw({"HTTP/3": (load, "typical")})).svg()
+    svg = screens.PhotoPlot("s", "c", "a", screens.filmstrip({"HTTP/3": (load, "typical")})).svg()
     assert "data:image/jpeg" in svg
     assert "image/png" not in svg
     assert len(svg) < 100_000
 
 
 def test_a_film_shows_both_until_both_are_done(load: BrowserLoad) -> None:
-    """It is an animated picture, bounded, with some of its pictures as stills for paper."""
-    made = film.make({"HTTP/2": driver_output.read(RECORDED / "h2"), "HTTP/3": load}, "f", "c")
+    """It is an animated picture, and bounded."""
+    made = screens.film({"HTTP/2": driver_output.read(RECORDED / "h2"), "HTTP/3": load}, "f", "c")
     assert made is not None
     assert "HTTP/3: as in the end after 0.41 s" in made.alternative
     moving = Image.open(io.BytesIO(made.data))
     assert moving.format == "WEBP"
-    assert 2 <= len(list(ImageSequence.Iterator(moving))) <= film.MAX_PICTURES + 1
-    stills = Image.open(io.BytesIO(made.stills))
+    assert 2 <= len(list(ImageSequence.Iterator(moving))) <= screens.MAX_FILM_PICTURES + 1
     assert moving.size == made.size
-    assert stills.size == (made.size[0], 3 * made.size[1] + 2 * film.EDGE)
-    between = made.size[1] + film.EDGE // 2
-    assert stills.getchannel("A").getpixel((3, between)) == 0
     assert moving.convert("RGBA").getchannel("A").getpixel((3, 3)) == 255  # a card on any ground
-    assert film.make({"HTTP/3": replace(load, frames=())}, "f", "c") is None
+    assert screens.film({"HTTP/3": replace(load, frames=())}, "f", "c") is None
 
 
 def test_pictures_that_are_none_are_blank(tmp_path: Path, load: BrowserLoad) -> None:
@@ -93,7 +88,7 @@ def test_pictures_that_are_none_are_blank(tmp_path: Path, load: BrowserLoad) -> 
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8 not a picture")
     (tmp_path / "b.jpg").symlink_to(load.frames[-1].file)
     frames = tuple(Frame(n / 10, tmp_path / f"{name}.jpg") for n, name in enumerate("abc", start=1))
-    seen = film.screen(replace(load, frames=frames), 80)
+    seen = screens.screen(replace(load, frames=frames), 80)
     assert {seen.at(n / 10).getcolors()[0][1] for n in range(5)} == {(255, 255, 255)}  # type: ignore[index]
 
 
@@ -112,7 +107,7 @@ def test_the_page_has_a_section(page: str) -> None:
     """With a film, strips, curves and waterfalls, each described."""
     assert '<section id="pages">' in page
     assert '<a href="#pages">' in page
-    assert page.count("data:image/webp;base64,") == 2  # the film and its stills
+    assert page.count("data:image/webp;base64,") == 1
     assert "prefers-reduced-motion" in page
     assert re.search(r"Speed Index 3\.03 s, trial 1/[0-9a-f]{12}", page)
     assert "moderate up to 5.8 s" in page

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
@@ -26,34 +24,17 @@ from httpbed.base.errors import HostError
 ALL = corpus.read()
 
 
-@dataclass(frozen=True)
-class Held:
-    """A package with given files."""
-
-    files: Mapping[str, bytes]
-
-    @property
-    def paths(self) -> frozenset[str]:
-        return frozenset(self.files)
-
-    def read(self, path: str) -> bytes:
-        """Return a file's content."""
-        return self.files[path]
-
-
-TREE = Held(
-    {
-        "d/index.html": b"<link rel=stylesheet href=../a.css><img src=1.png><img src=2.png>"
-        b"<img src=3.png><script src=https://x.test/x.js></script>",
-        "a.css": b"@font-face{src:url(f.woff2)} p{background:url(bg.png)}",
-        "f.woff2": b"font",
-        "bg.png": b"background",
-        "d/1.png": b"1",
-        "d/2.png": b"22",
-        "d/3.png": b"333",
-        "unused.js": b"",
-    }
-)
+TREE = {
+    "d/index.html": b"<link rel=stylesheet href=../a.css><img src=1.png><img src=2.png>"
+    b"<img src=3.png><script src=https://x.test/x.js></script>",
+    "a.css": b"@font-face{src:url(f.woff2)} p{background:url(bg.png)}",
+    "f.woff2": b"font",
+    "bg.png": b"background",
+    "d/1.png": b"1",
+    "d/2.png": b"22",
+    "d/3.png": b"333",
+    "unused.js": b"",
+}
 
 
 def _requested(entry: CorpusPage, into: Path) -> dict[str, int]:

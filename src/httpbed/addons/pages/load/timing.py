@@ -1,25 +1,19 @@
-"""Durations of a load and of its requests.
+"""Durations of a load and of its requests, and the observations that they are.
 
-Only complete responses over the network count: browsers abort requests themselves, and the end of
-a failed request is not a last byte.
+Only complete responses over the network count: browsers abort requests themselves, and the end of a
+failed request is not a last byte. Metrics of the whole page need a load that ended as loaded. One
+that reached its time limit has the metrics of events before it.
 
-How a request spent its time, in the phases of HAR 1.2.
-
-As in Chrome's HAR files, each phase lasts until the next one begins, so there are no gaps between
-the first and the last event. Time between DNS and the start of the connection belongs to ``dns``;
-time that a request waits for an existing connection belongs to ``connect``. ``receive`` begins when
-the response's header is complete.
-
-Observations of a page load: a value for each metric that the browser reports enough for.
-
-Metrics of the whole page need a load that ended as loaded. A load that reached its time limit has
-the metrics of events before it.
+A request spent its time in the phases of HAR 1.2. As in Chrome's HAR files, each phase lasts until
+the next one begins, so there are no gaps between the first and the last event. Time between DNS and
+the start of the connection belongs to ``dns``; time that a request waits for an existing connection
+belongs to ``connect``. ``receive`` begins when the response's header is complete.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -29,6 +23,10 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.experiment.metric import Observation
 
 Kind = Literal["blocked", "dns", "connect", "send", "wait", "receive"]
+Interval = tuple[float, float]
+"""Start and end, in seconds since the navigation started."""
+MAX_NAME = 200
+"""Characters of a resource's name."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +83,6 @@ def _begins(request: PageRequest) -> Iterator[tuple[Kind, float]]:
             yield kind, latest
 
 
-Interval = tuple[float, float]
-"""Start and end, in seconds since the navigation started."""
-
-
 def fetched(load: BrowserLoad) -> tuple[PageRequest, ...]:
     """Return the requests whose responses arrived completely over the network."""
     return tuple(one for one in load.on_network() if not one.failed and one.ended_s is not None)
@@ -123,23 +117,7 @@ def network_page_load_time_s(load: BrowserLoad) -> float | None:
 
 def queued_until_whole(request: PageRequest) -> Interval | None:
     """Return the interval from the page's request to the last byte."""
-    return _interval(request.queued_s, request.ended_s)
-
-
-def sent_until_whole(request: PageRequest) -> Interval | None:
-    """Return the interval from sending the request to the last byte."""
-    return _interval(request.send_start_s, request.ended_s)
-
-
-def sent_until_answered(request: PageRequest) -> Interval | None:
-    """Return the interval from sending the request to the response's header.
-
-    Zhang & Song 2023 call it the round-trip time; it includes queueing and computing on the server.
-    """
-    return _interval(request.send_start_s, request.headers_end_s)
-
-
-def _interval(start: float | None, end: float | None) -> Interval | None:
+    start, end = request.queued_s, request.ended_s
     return None if start is None or end is None or end < start else (start, end)
 
 
@@ -172,24 +150,6 @@ def connections(load: BrowserLoad) -> int | None:
     """Return the number of connections; None if the browser did not report all of them."""
     over = [one.connection for one in load.on_network() if one.status]
     return len(set(over)) if over and all(over) else None
-
-
-def lengths(
-    requests: Sequence[PageRequest], of: Callable[[PageRequest], Interval | None]
-) -> list[float | None]:
-    """Return the length of an interval for each request."""
-    spans = map(of, requests)
-    return [None if span is None else span[1] - span[0] for span in spans]
-
-
-MAX_NAME = 200
-"""Characters of a resource's name."""
-
-_OF_EACH: Mapping[str, Callable[[PageRequest], Interval | None]] = {
-    "resource_time_to_first_byte": sent_until_answered,
-    "resource_time": sent_until_whole,
-    "resource_time_queued": queued_until_whole,
-}
 
 
 def of_load(load: BrowserLoad) -> tuple[Observation, ...]:
@@ -259,12 +219,20 @@ def _speed_index(load: BrowserLoad) -> float | None:
 
 def _of_resources(load: BrowserLoad) -> Iterator[Observation]:
     requests = fetched(load)
-    took = {metric: lengths(requests, of) for metric, of in _OF_EACH.items()}
-    for number, (request, name) in enumerate(zip(requests, resource_names(requests), strict=True)):
-        started = {"resource_start": request.send_start_s}
-        yield from _observed(
-            started | {metric: all_of[number] for metric, all_of in took.items()}, name
-        )
+    for request, name in zip(requests, resource_names(requests), strict=True):
+        sent_s, whole_s = request.send_start_s, request.ended_s
+        values = {
+            "resource_start": sent_s,
+            # Zhang & Song 2023 call it the round-trip time; it has the server's queueing, too.
+            "resource_time_to_first_byte": _length_s(sent_s, request.headers_end_s),
+            "resource_time": _length_s(sent_s, whole_s),
+            "resource_time_queued": _length_s(request.queued_s, whole_s),
+        }
+        yield from _observed(values, name)
+
+
+def _length_s(start_s: float | None, end_s: float | None) -> float | None:
+    return None if start_s is None or end_s is None or end_s < start_s else end_s - start_s
 
 
 def resource_names(requests: Sequence[PageRequest]) -> list[str]:

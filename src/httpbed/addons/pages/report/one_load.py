@@ -12,8 +12,8 @@ from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import speed_index, timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.loads import PageTrial
-from httpbed.addons.pages.report import film, filmstrip, progress, waterfall
-from httpbed.addons.pages.report.filmstrip import PhotoPlot
+from httpbed.addons.pages.report import screens, waterfall
+from httpbed.addons.pages.report.screens import PhotoPlot
 from httpbed.addons.pages.report.section import waterfall_of
 from httpbed.base import units
 from httpbed.report.figures import STYLE, Plot
@@ -38,12 +38,12 @@ def plots(trial: PageTrial) -> list[Plot]:
         if load.frames:
             text = whole_treatment(trial.levels)
             texts = f"Filmstrip of trial {trial.name}."
-            where = f"trial {trial.name}{film.end(load)}"
-            strip = filmstrip.draw({text: (load, where)})
+            where = f"trial {trial.name}{screens.end(load)}"
+            strip = screens.filmstrip({text: (load, where)})
             drawn.append(PhotoPlot(f"{name}-filmstrip", texts, texts, strip))
         if steps := loads.progress(load):
             texts = f"Visual progress of trial {trial.name}."
-            curve = progress.draw({whole_treatment(trial.levels): [steps]})
+            curve = screens.progress({whole_treatment(trial.levels): [steps]})
             drawn.append(Plot(f"{name}-progress", texts, texts, curve))
     return drawn
 
@@ -130,7 +130,7 @@ def _visual_progress(load: BrowserLoad) -> Iterator[str]:
         yield f"Speed Index {brief_duration(seconds)} ({speed_index.band(seconds)})"
     if load.frames:
         pictures = len({frame.file for frame in load.frames})
-        yield f"{pictures} pictures{film.end(load)}"
+        yield f"{pictures} pictures{screens.end(load)}"
 
 
 def _times(load: BrowserLoad) -> Iterator[str]:

@@ -1,15 +1,11 @@
-"""The section on page loads: its figures, bounded in number, bytes and time.
+"""The section on page loads: the table of their metrics, and pictures of a few scenes.
 
-Of at most three scenes there are a film, a filmstrip,
-curves of progress, the resources, waterfalls of two typical loads, and the critical paths. Pictures
-are small JPEG files. A film has at most 1.2 MB, and all together stays below 10 MB, of however many
+A scene has treatments that differ only in what is compared, with their typical loads: the loads
+whose Speed Index is nearest to the median. A campaign may have hundreds of scenes and thousands of
+loads, so at most :data:`MAX_SCENES` are shown, those with the smallest, the middle and the largest
+ratio. Each has a film, a filmstrip, curves of progress, the resources, waterfalls of two loads, and
+critical paths. A film has at most 1.2 MB, and all together stays below 10 MB, of however many
 loads.
-
-Scenes: treatments that differ only in what is compared, with their typical loads.
-
-A campaign may have hundreds of scenes and thousands of loads. At most :data:`MAX_SCENES` are
-shown, and at most so many loads read: the scenes with the smallest, the largest and the middle
-ratio, and of each treatment the loads whose Speed Index is nearest to the median.
 """
 
 from __future__ import annotations
@@ -28,15 +24,12 @@ from httpbed.addons.pages.page_metrics import bands_of
 from httpbed.addons.pages.replay_checks import SKELETON
 from httpbed.addons.pages.report import (
     critical_path_report,
-    film,
-    filmstrip,
     metrics_table,
-    progress,
     resources,
+    screens,
     waterfall,
 )
-from httpbed.addons.pages.report.film import Film
-from httpbed.addons.pages.report.filmstrip import PhotoPlot
+from httpbed.addons.pages.report.screens import Film, PhotoPlot
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report import templating
 from httpbed.report.document import (
@@ -59,7 +52,21 @@ from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials
 from httpbed.store.results import Results
 
-MAX_WATERFALLS = 2  # of a scene
+MAX_SCENES = 3
+MAX_TREATMENTS = 4
+"""Treatments of a scene."""
+MAX_LOADS = 6
+"""Loads of a treatment, whose pictures are read for the curves of progress."""
+MAX_WATERFALLS = 2
+"""Loads of a scene whose waterfalls are drawn."""
+MAX_CHANGES = 600
+"""Characters of the sentences on one recorded page."""
+WITHOUT_MEANING = (
+    "parsing, scripts and paints are not the page's, so there is no Speed Index and no paint"
+)
+
+Values = Mapping[tuple[str, int], float]
+"""A measure of loads, by trial and attempt."""
 
 
 def _section(source: ReportInput) -> Section | None:
@@ -105,7 +112,7 @@ def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> It
 
 def _film(scene: Scene, shown: dict[str, SceneTreatment], number: int) -> Film | None:
     where = f" {scene.name}:" if scene.name else ""
-    return film.make(
+    return screens.film(
         {name: one.typical.load for name, one in shown.items()},
         f"page-{number}-film",
         f"Film,{where} typical loads in real time, from the start of the navigation; the bar is the"
@@ -139,7 +146,7 @@ def _ends(shown: Sequence[tuple[str, SceneTreatment]]) -> list[tuple[str, SceneT
 
 def _strip(shown: dict[str, SceneTreatment], number: int) -> Plot:
     strips = {
-        name: (one.typical.load, one.text + film.end(one.typical.load))
+        name: (one.typical.load, one.text + screens.end(one.typical.load))
         for name, one in shown.items()
     }
     texts = "; ".join(f"{name}: {text}" for name, (_, text) in strips.items())
@@ -148,7 +155,7 @@ def _strip(shown: dict[str, SceneTreatment], number: int) -> Plot:
         "What was seen when, of each treatment's typical load: the one whose value, at the right,"
         " is nearest to the median. A strong frame is a picture that differs from the one before.",
         f"Filmstrips. {texts}.",
-        filmstrip.draw(strips),
+        screens.filmstrip(strips),
     )
 
 
@@ -168,7 +175,7 @@ def _progress(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
         f"page-{number}-progress",
         "Visual progress, by colour histograms: the median of the loads of each treatment, and"
         f" behind it a thin line for each load.{note}",
-        progress.draw(curves),
+        screens.progress(curves),
     )
 
 
@@ -186,42 +193,6 @@ def waterfall_of(load: BrowserLoad, name: str, text: str) -> Plot:
 
 def _plot(name: str, caption: str, figure: VisibleFigure) -> Plot:
     return Plot(name, caption.strip(), caption.strip(), figure)
-
-
-SECTION = SectionMaker("pages", 90, _section)
-
-
-# The notes on replayed pages: what a skeleton cannot show, and how a replay differs.
-
-MAX_CHANGES = 600
-"""Characters of the sentences on one page."""
-WITHOUT_MEANING = (
-    "parsing, scripts and paints are not the page's, so there is no Speed Index and no paint"
-)
-
-
-def _notes(source: ReportInput) -> Iterator[str]:
-    """Yield a note for each recorded page, with its deviations from the HAR file."""
-    rows = [row for row in source.results.checks.to_pylist() if row["check"] == RECORDING.id]
-    for figure, limit in dict.fromkeys((row["figure"], row["limit"]) for row in rows):
-        name, _, changes = str(figure).partition("; ")
-        if limit == SKELETON:
-            yield f"{name}: {SKELETON} requests its resources; {WITHOUT_MEANING}"
-        if changes:
-            shown = changes if len(changes) <= MAX_CHANGES else f"{changes[: MAX_CHANGES - 1]}…"
-            yield f"{name}: {shown}"
-
-
-NOTES = NoteMaker("recordings", 85, _notes)
-
-
-MAX_SCENES = 3
-MAX_TREATMENTS = 4
-"""Treatments of a scene."""
-MAX_LOADS = 6
-"""Of a treatment, whose pictures are read for the curves of progress."""
-
-Values = Mapping[tuple[str, int], float]
 
 
 @dataclass(frozen=True)
@@ -386,3 +357,19 @@ def _caption(measure: str, values: Values, trial: PageTrial) -> str:
         return f"trial {trial.name}"
     fitting = number_format(measure, [value])
     return f"{title(measure)} {fitting.number(value)} {fitting.unit}, trial {trial.name}"
+
+
+def _notes(source: ReportInput) -> Iterator[str]:
+    """Yield a note for each recorded page, with its deviations from the HAR file."""
+    rows = [row for row in source.results.checks.to_pylist() if row["check"] == RECORDING.id]
+    for figure, limit in dict.fromkeys((row["figure"], row["limit"]) for row in rows):
+        name, _, changes = str(figure).partition("; ")
+        if limit == SKELETON:
+            yield f"{name}: {SKELETON} requests its resources; {WITHOUT_MEANING}"
+        if changes:
+            shown = changes if len(changes) <= MAX_CHANGES else f"{changes[: MAX_CHANGES - 1]}…"
+            yield f"{name}: {shown}"
+
+
+SECTION = SectionMaker("pages", 90, _section)
+NOTES = NoteMaker("recordings", 85, _notes)

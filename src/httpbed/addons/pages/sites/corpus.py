@@ -5,17 +5,15 @@ text shows which files a cold load requests, with three exceptions that depend o
 and background images are requested when something is drawn with them, and scripts may request
 anything. ``corpus.toml`` lists those as a browser requested them (``also``, ``never``).
 
+npm fetches a package, and neither installs nor runs it: this machine's npm, or that of a root
+filesystem of the toolbox in a mount namespace whose /usr is that of the root. An npm package is a
+tar file in the cache; only its regular files count. A Debian package is in a root filesystem of the
+toolbox, with its dependencies, because documentation shares scripts through symbolic links. Links
+are resolved inside of that root, and never lead out of it.
+
 A Debian suite changes. If a suite has a newer version of a package, httpbed still makes the page
 and compares the site's digest. It refuses a site with another digest, because the listed requests
 and bytes would be wrong.
-
-Files of npm and Debian packages.
-
-npm fetches a package, and neither installs nor runs it: this machine's npm, or that of a root
-filesystem of the toolbox in a mount namespace whose /usr is that of the root. An npm package is a
-tar file in the cache; only its regular files count. A Debian package is in a
-root filesystem of the toolbox, with its dependencies, because documentation shares scripts through
-symbolic links. Links are resolved inside of that root, and never lead out of it.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -45,6 +43,19 @@ from httpbed.base.errors import HostError
 from httpbed.base.value import Value
 from httpbed.bed.toolbox import debian, root_files, root_filesystem
 from httpbed.experiment.workload import OWN_ORIGIN
+
+MAX_TEXT_BYTES = 2**26
+"""Larger pages and style sheets are copied without repair."""
+TOOLS = root_filesystem.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
+"""The root filesystem that is used if this machine has no npm."""
+_TIME_LIMIT_S = 600
+_MAX_FILES = 200_000
+_MAX_FILE_BYTES = 2**28
+_MAX_FOLDERS = 12
+"""Depth of folders in a root: a link may lead to its own folder."""
+
+PackageFiles = Mapping[str, bytes | Path]
+"""The files below a package's top folder: path, and content or place."""
 
 
 class Package(Value):
@@ -115,8 +126,6 @@ def group(name: str) -> list[str]:
     return [page for page, entry in read().sites.items() if name in entry.groups]
 
 
-MAX_TEXT_BYTES = 2**26
-"""Larger pages and style sheets are copied without repair."""
 NAMES: Collection[str] = tuple(read().sites)
 
 
@@ -146,7 +155,7 @@ def make(page: NamedPage, seed: int, folder: Path, into: Path, say: Say) -> Site
     entry = known.sites[page.name]
     package = known.packages[entry.package]
     fetched = fetch(package, say)
-    site = build(page.name, entry, package, fetched.tree, into)
+    site = build(page.name, entry, package, fetched.files, into)
     if site.digest != entry.sha256:
         raise HostError(
             f"site {page.name} changed: digest {site.digest}, pinned {entry.sha256}"
@@ -159,12 +168,12 @@ def make(page: NamedPage, seed: int, folder: Path, into: Path, say: Say) -> Site
     return site
 
 
-def build(name: str, entry: CorpusPage, package: Package, tree: Tree, into: Path) -> Site:
+def build(name: str, entry: CorpusPage, package: Package, files: PackageFiles, into: Path) -> Site:
     """Write a page's site from the files of its package, and return the site's list."""
-    if entry.entry.lstrip("/") not in tree.paths:
+    if entry.entry.lstrip("/") not in files:
         reason = f"site {name} changed: {package} has no {entry.entry}"
         raise HostError(reason, "choose another page (httpbed pages)")
-    closure = _Closure(tree, repair.FileIndex(tree.paths), entry)
+    closure = _Closure(files, repair.FileIndex(files), entry)
     closure.follow()
     return Site(
         schema=sites.SCHEMA,
@@ -182,8 +191,8 @@ def build(name: str, entry: CorpusPage, package: Package, tree: Tree, into: Path
 class _Closure:
     """The files that a page needs, found by following references from its document."""
 
-    tree: Tree
-    files: repair.FileIndex
+    files: PackageFiles
+    index: repair.FileIndex
     entry: CorpusPage
     bodies: dict[str, bytes] = field(default_factory=dict)
     """Decoded path without a query -> body."""
@@ -200,9 +209,12 @@ class _Closure:
             if is_requested and url not in self.entry.never:
                 self.requested[url] = None
             path = file_of(url)
-            if path in self.bodies or path not in self.tree.paths:
+            if path in self.bodies or path not in self.files:
                 continue
-            repaired = self._repaired(path, self.tree.read(path))
+            found = self.files[path]
+            repaired = self._repaired(
+                path, found if isinstance(found, bytes) else found.read_bytes()
+            )
             todo += [
                 (one.path, is_requested and one.kind != "perhaps") for one in repaired.references
             ]
@@ -215,7 +227,7 @@ class _Closure:
         done = repair.Repaired("")
         if kind.startswith(("text/html", "text/css")) and len(body) <= MAX_TEXT_BYTES:
             text = body.decode("utf-8", "surrogateescape")
-            finder = repair.SiteLinks(url_path(path), self.files)
+            finder = repair.SiteLinks(url_path(path), self.index)
             if kind == "text/css":
                 done = repair.sheet(text, finder)
             else:
@@ -231,11 +243,6 @@ class _Closure:
         self.images.setdefault(image)
         first, end = self.entry.images
         return first <= list(self.images).index(image) < end
-
-
-TOOLS = root_filesystem.Contents("trixie", frozenset({"npm", "dash", "coreutils"}))
-"""The root filesystem that is used if this machine has no npm."""
-_TIME_LIMIT_S = 600
 
 
 def ensure(name: str, version: str, sha256: str, say: Say) -> Path:
@@ -305,30 +312,11 @@ def _script(root: Path) -> str:
     return f'exec {shlex.join(["unshare", *user, "--mount", "sh", "-c", cover, "npm"])} "$@"'
 
 
-_MAX_FILES = 200_000
-_MAX_FILE_BYTES = 2**28
-_MAX_FOLDERS = 12
-"""Depth of folders in a root: a link may lead to its own folder."""
-
-
-class Tree(Protocol):
-    """Files by their path below a package's top folder."""
-
-    @property
-    def paths(self) -> frozenset[str]:
-        """Return all paths."""
-        ...
-
-    def read(self, path: str) -> bytes:
-        """Return a file's content."""
-        ...
-
-
 @dataclass(frozen=True)
 class FetchedPackage:
     """A package in the version that the registry has."""
 
-    tree: Tree
+    files: PackageFiles
     note: str = ""
     """How it differs from the pinned package; empty if it does not."""
 
@@ -352,24 +340,10 @@ def fetch(package: Package, say: Say) -> FetchedPackage:
         note = f"{package.name} {version} has SHA-256 {digest}, not {package.sha256}"
     else:
         note = ""
-    return FetchedPackage(_Root(root.path, package.top), note)
+    return FetchedPackage(dict(_in_root(root.path, package.top, PurePosixPath(), 0)), note)
 
 
-@dataclass(frozen=True)
-class _Archived:
-    """Files of a tar archive."""
-
-    files: Mapping[str, bytes]
-
-    @property
-    def paths(self) -> frozenset[str]:
-        return frozenset(self.files)
-
-    def read(self, path: str) -> bytes:
-        return self.files[path]
-
-
-def _archived(file: Path, top: str) -> _Archived:
+def _archived(file: Path, top: str) -> PackageFiles:
     contents: dict[str, bytes] = {}
     with tarfile.open(file) as archive:
         for number, member in enumerate(archive):
@@ -382,33 +356,20 @@ def _archived(file: Path, top: str) -> _Archived:
             if member.isreg() and ".." not in path.parts and path.is_relative_to(top):
                 content = archive.extractfile(member)
                 contents[str(path.relative_to(top))] = content.read() if content else b""
-    return _Archived(contents)
+    return contents
 
 
-@dataclass(frozen=True)
-class _Root:
-    """Files of a root filesystem."""
+def _in_root(root: Path, top: str, folder: PurePosixPath, depth: int) -> Iterator[tuple[str, Path]]:
+    """Yield every file of a root filesystem, down to ``_MAX_FOLDERS`` folders deep."""
 
-    root: Path
-    top: str
-    paths: frozenset[str] = field(init=False)
+    def outside(path: PurePosixPath) -> Path:
+        inside = root_files.resolved(root, f"{top}/{path}")
+        return root / "nowhere" if inside is None else root_files.outside(root, inside)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "paths", frozenset(self._walk(PurePosixPath(), 0)))
-
-    def read(self, path: str) -> bytes:
-        return self._outside(PurePosixPath(path)).read_bytes()
-
-    def _outside(self, path: PurePosixPath) -> Path:
-        inside = root_files.resolved(self.root, f"{self.top}/{path}")
-        return self.root / "nowhere" if inside is None else root_files.outside(self.root, inside)
-
-    def _walk(self, folder: PurePosixPath, depth: int) -> Iterator[str]:
-        """Yield every file's path, down to ``_MAX_FOLDERS`` folders deep."""
-        for entry in sorted(self._outside(folder).iterdir()):
-            path = folder / entry.name
-            real = self._outside(path)
-            if real.is_dir() and depth < _MAX_FOLDERS:
-                yield from self._walk(path, depth + 1)
-            elif real.is_file():
-                yield str(path)
+    for entry in sorted(outside(folder).iterdir()):
+        path = folder / entry.name
+        real = outside(path)
+        if real.is_dir() and depth < _MAX_FOLDERS:
+            yield from _in_root(root, top, path, depth + 1)
+        elif real.is_file():
+            yield str(path), real
