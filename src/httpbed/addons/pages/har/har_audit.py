@@ -12,12 +12,10 @@ is
 Times in a HAR file come from a browser under load and are rounded; each comparison allows a
 millisecond.
 
-The fastest stretch of a load, from the times of requests and responses in a HAR file.
-
-All bytes of a response arrive between its request and its end. So a window contains at least the
-bytes of all responses that were requested and ended within it, however they shared the link. A
-token bucket passes a burst faster than its rate, and a browser's clock is coarse: both are allowed
-for before a rate is certain.
+The rate is that of the fastest window of a load. All bytes of a response arrive between its request
+and its end. So a window contains at least the bytes of all responses that were requested and ended
+within it, however they shared the link. A token bucket passes a burst faster than its rate, and a
+browser's clock is coarse: both are allowed for before a rate is certain.
 """
 
 from __future__ import annotations
@@ -42,6 +40,24 @@ MAX_TRANSFERS = 5000
 """The largest transfers are examined; all pairs of their times are windows."""
 
 
+Verdict = Literal["supported", "contradicted", "undecided", "not claimed"]
+"""``not claimed``: there is no claim on it."""
+
+MAX_PLACES = 5
+"""Most entries that a result names as examples."""
+_ADDS_UP_SHARE = 0.01
+_NEAR_SHARE, _NEAR_S = 1.25, 0.010
+"""How far above the claimed round trip the fastest response may be and still support it."""
+_FULL_SHARE = 0.5
+"""Share of the claimed rate that the fastest period must reach to support it."""
+_TCP_VERSIONS, _QUIC_VERSION = ("1.0", "1.1", "2"), "3"
+_NOT_MODIFIED = 304
+
+Pairs = Sequence[tuple[PageRequest, HarEntry]]
+Lengths = Sequence[tuple[float, HarEntry]]
+"""Seconds, and the entry that took them."""
+
+
 @dataclass(frozen=True)
 class Transfer:
     """A response's transfer: seconds since the navigation, and bytes as sent."""
@@ -57,17 +73,11 @@ class Transfer:
 class Stretch:
     """A window of time, and the bytes that certainly arrived within it."""
 
-    start_s: float
-    end_s: float
+    seconds: float
     bytes: int
     bit_s: float
-    """The rate that it takes; of :func:`beyond_a_burst`, a burst left out."""
+    """Average rate of the window; :func:`beyond_a_burst` subtracts one burst first."""
     entries: tuple[int, ...]
-
-    @property
-    def seconds(self) -> float:
-        """How long it is."""
-        return self.end_s - self.start_s
 
 
 def fastest(transfers: Sequence[Transfer]) -> Stretch | None:
@@ -98,21 +108,7 @@ def _best(transfers: Sequence[Transfer], *, fewest: int, burst: int) -> Stretch 
         return None
     within = [one for one in by_end if one.start_s >= start_s and one.end_s <= end_s]
     total_bytes = sum(one.bytes for one in within)
-    return Stretch(start_s, end_s, total_bytes, bit_s, tuple(one.entry for one in within))
-
-
-Verdict = Literal["supported", "contradicted", "undecided", "not claimed"]
-"""``not claimed``: there is no claim on it."""
-
-MAX_PLACES = 5
-"""Most entries that a result names as examples."""
-_ADDS_UP_SHARE = 0.01
-_NEAR_SHARE, _NEAR_S = 1.25, 0.010
-"""How far above the claimed round trip the fastest response may be and still support it."""
-_FULL_SHARE = 0.5
-"""Share of the claimed rate that the fastest period must reach to support it."""
-_TCP_VERSIONS, _QUIC_VERSION = ("1.0", "1.1", "2"), "3"
-_NOT_MODIFIED = 304
+    return Stretch(end_s - start_s, total_bytes, bit_s, tuple(one.entry for one in within))
 
 
 @dataclass(frozen=True)
@@ -155,11 +151,6 @@ def audit(archived: ArchivedLoad, claims: Claims) -> list[AuditResult]:
     audits.append(_cache(archived, claims.visit))
     audits += [_failures(pairs), _redirects(pairs), _sums(archived.entries)]
     return audits
-
-
-Pairs = Sequence[tuple[PageRequest, HarEntry]]
-Lengths = Sequence[tuple[float, HarEntry]]
-"""Seconds, and the entry that took them."""
 
 
 def _protocol(answered: Pairs, claimed: str | None) -> AuditResult:

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import json
-import re
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import click
 import pyarrow as pa
 
 from httpbed.addons.pages.har import har_audit, loads, parser
 from httpbed.addons.pages.har.har_audit import AuditResult, Claims
 from httpbed.addons.pages.har.loads import ArchivedLoad
 from httpbed.addons.pages.load import timing
-from httpbed.base import disk, units
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
-from httpbed.base.user_file import Kind
-from httpbed.cli import output_file, table_files
-from httpbed.cli.echo import echo
+from httpbed.base import units
+from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS, Observation
-from httpbed.experiment.roles import HttpVersion
 
+MAX_LETTERS = 100
+"""The longest URL or other text of the file that is shown."""
 _OF_BYTES = frozenset({"page_bytes", "page_throughput"})
 
 
@@ -122,10 +117,6 @@ def _in_utf8(file: Path) -> str:
     return str(file).encode(errors="backslashreplace").decode()
 
 
-MAX_LETTERS = 100
-"""The longest URL or other text of the file that is shown."""
-
-
 def lines(imported: Sequence[ImportedLoad]) -> Iterator[str]:
     """Yield the lines of each load."""
     for index, one in enumerate(imported):
@@ -179,89 +170,8 @@ def _shortened(text: str, most: int = MAX_LETTERS) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
 
 
-AUDIT, OBSERVATIONS = "audit.json", "observations"
-_VISITS = ("cold", "repeat view")
-
-
-def run(
-    context: click.Context,
-    *,
-    files: tuple[Path, ...],
-    claims: tuple[str, ...],
-    output: Path | None,
-    kind: str,
-    as_json: bool,
-) -> None:
-    """Read HAR FILES of any tool; print the page metrics and the audit of each load."""
-    claimed = _pairs(claims)
-    if output is not None:
-        output_file.require_kinds(output, _kinds(kind))
-    imported = read(files, _claims(claimed))
-    if output is not None:
-        _write(imported, claimed, output, kind)
-    if as_json:
-        echo(json.dumps([_as_json(one) for one in imported], indent=1))
-    else:
-        for line in lines(imported):
-            echo(line)
-    context.exit(1 if any(one.is_contradicted for one in imported) else 0)
-
-
-def _kinds(kind: str) -> dict[str, Kind]:
-    """Return what is written, by file name."""
-    audit = Kind("an audit that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"file": )'))
-    return {AUDIT: audit, f"{OBSERVATIONS}.{kind}": table_files.IMPORTED[kind]}
-
-
-def _one_of(known: Sequence[str]) -> Callable[[str], str]:
-    def check(value: str) -> str:
-        if value not in known:
-            raise RejectedValueError(f"{value!r} is unknown", f"choose from {', '.join(known)}")
-        return value
-
-    return check
-
-
-_CLAIMS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "http_version": ("http_version", _one_of(get_args(HttpVersion))),
-    "rate": ("rate_bit_s", units.parse_rate),
-    "rtt": ("rtt_s", units.parse_duration),
-    "visit": ("visit", _one_of(_VISITS)),
-}
-"""Name of a claim -> its field in :class:`Claims`, and its parser."""
-
-
-def _pairs(words: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    mistakes = []
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or name not in _CLAIMS:
-            remedy = f"write NAME=VALUE; NAME is one of {', '.join(_CLAIMS)}"
-            mistakes.append(Mistake("--claim", f"{word!r} is not a known claim", remedy))
-        elif name in found:
-            mistakes.append(Mistake("--claim", f"{name} is claimed twice", "keep one of them"))
-        found[name] = value
-    if mistakes:
-        raise ConfigError(mistakes)
-    return found
-
-
-def _claims(texts: Mapping[str, str]) -> Claims:
-    values: dict[str, Any] = {}
-    mistakes = []
-    for name, text in texts.items():
-        field, parse = _CLAIMS[name]
-        try:
-            values[field] = parse(text)
-        except RejectedValueError as error:
-            mistakes.append(Mistake(f"--claim {name}", error.reason, error.remedy))
-    if mistakes:
-        raise ConfigError(mistakes)
-    return Claims(**values)
-
-
-def _as_json(one: ImportedLoad) -> dict[str, Any]:
+def as_json(one: ImportedLoad) -> dict[str, Any]:
+    """Return a load with its audit and its observations, ready for :func:`json.dumps`."""
     load = one.archived.load
     return {
         "file": str(one.file),
@@ -277,15 +187,3 @@ def _as_json(one: ImportedLoad) -> dict[str, Any]:
             for observation in one.observations
         ],
     }
-
-
-def _write(
-    imported: Sequence[ImportedLoad], claimed: Mapping[str, str], folder: Path, kind: str
-) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    made = table_files.content(table(imported, claimed), kind)
-    disk.write_output(folder / f"{OBSERVATIONS}.{kind}", made)
-    audits = [_as_json(one) | {"claims": dict(claimed)} for one in imported]
-    for audit in audits:
-        del audit["observations"]
-    disk.write_output(folder / AUDIT, (json.dumps(audits, indent=1) + "\n").encode())

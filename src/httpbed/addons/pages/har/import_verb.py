@@ -1,24 +1,35 @@
-"""``httpbed pages import``: turn measurements of other tools into observations."""
+"""``httpbed pages import``: turn measurements of other tools into observations.
+
+And the export of page loads as HAR files, which is beside it in the command line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from httpbed.base import units
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
+from httpbed.base.user_file import Kind
+from httpbed.cli.echo import echo
 from httpbed.cli.exports import TABLES, Export, ExportChoice
 from httpbed.cli.options import OneOf, json_option
 from httpbed.cli.verb import verb
+from httpbed.experiment.roles import HttpVersion
 
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.store.results import Results
 
 AUDIT, OBSERVATIONS = "audit.json", "observations"
+AUDIT_KIND = Kind("an audit that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"file": )'))
 
 
-def _write(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
+def _export(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
     from httpbed.addons.pages.har import loads_export
 
     (results,) = campaigns
@@ -31,7 +42,7 @@ EXPORT = Export(
     what="a file per page load",
     formats=("har", "cdp-json"),
     switches={"bodies": "Keep the bodies of the page in HAR files."},
-    write=_write,
+    write=_export,
 )
 
 
@@ -81,6 +92,77 @@ def command(
 
     Exit codes: 0 nothing is contradicted; 1 something is; 2 usage, or a file with mistakes.
     """
-    from httpbed.addons.pages.har import har_import as body
+    from httpbed.addons.pages.har import har_import
+    from httpbed.addons.pages.har.har_audit import Claims
+    from httpbed.base import disk
+    from httpbed.cli import output_file, table_files
 
-    body.run(context, files=files, claims=claims, output=output, kind=kind, as_json=as_json)
+    claimed = _pairs(claims)
+    table = f"{OBSERVATIONS}.{kind}"
+    if output is not None:
+        output_file.require_kinds(output, {AUDIT: AUDIT_KIND, table: table_files.IMPORTED[kind]})
+    imported = har_import.read(files, Claims(**_values(claimed)))
+    found = [har_import.as_json(one) for one in imported]
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        content = table_files.content(har_import.table(imported, claimed), kind)
+        disk.write_output(output / table, content)
+        audits = [{**one, "claims": claimed} for one in found]
+        for audit in audits:
+            del audit["observations"]
+        disk.write_output(output / AUDIT, (json.dumps(audits, indent=1) + "\n").encode())
+    if as_json:
+        echo(json.dumps(found, indent=1))
+    else:
+        for line in har_import.lines(imported):
+            echo(line)
+    context.exit(1 if any(one.is_contradicted for one in imported) else 0)
+
+
+def _one_of(known: Sequence[str]) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if value not in known:
+            raise RejectedValueError(f"{value!r} is unknown", f"choose from {', '.join(known)}")
+        return value
+
+    return check
+
+
+_CLAIMS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "http_version": ("http_version", _one_of(get_args(HttpVersion))),
+    "rate": ("rate_bit_s", units.parse_rate),
+    "rtt": ("rtt_s", units.parse_duration),
+    "visit": ("visit", _one_of(("cold", "repeat view"))),
+}
+"""Name of a claim -> its field in an audit's claims, and its parser."""
+
+
+def _pairs(words: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    mistakes = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name not in _CLAIMS:
+            remedy = f"write NAME=VALUE; NAME is one of {', '.join(_CLAIMS)}"
+            mistakes.append(Mistake("--claim", f"{word!r} is not a known claim", remedy))
+        elif name in found:
+            mistakes.append(Mistake("--claim", f"{name} is claimed twice", "keep one of them"))
+        found[name] = value
+    if mistakes:
+        raise ConfigError(mistakes)
+    return found
+
+
+def _values(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the claims as the fields of an audit's claims."""
+    values: dict[str, Any] = {}
+    mistakes = []
+    for name, text in texts.items():
+        field, parse = _CLAIMS[name]
+        try:
+            values[field] = parse(text)
+        except RejectedValueError as error:
+            mistakes.append(Mistake(f"--claim {name}", error.reason, error.remedy))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return values

@@ -1,10 +1,8 @@
-"""A HAR file as values: its pages and entries, checked but not trusted.
+"""A HAR file as values: its pages and entries, and the page loads that they are.
 
-Every field has its type, every time is a plausible duration, and every ``http:`` or ``https:`` URL
-names a host. Nothing else holds: a URL may lead anywhere, a header or title may contain script or
-terminal commands, and times need not add up.
-
-The page loads in a HAR file.
+The values are checked but not trusted. Every field has its type, every time is a plausible
+duration, and every ``http:`` or ``https:`` URL names a host. Nothing else holds: a URL may lead
+anywhere, a header or title may contain script or terminal commands, and times need not add up.
 
 Chrome and Firefox write a page for each navigation, WebPageTest one for each view. Other tools
 write none: then all entries are one load, which begins with the first of them. The phases of an
@@ -18,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from httpbed.addons.pages.har.schema import TimingsForm
+from httpbed.addons.pages.har.schema import HarPage, TimingsForm
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Ending, PageRequest
 
 Fields = tuple[tuple[str, str], ...]
@@ -26,6 +24,11 @@ Fields = tuple[tuple[str, str], ...]
 Timings = TimingsForm
 """The phases of an entry, in seconds; None if absent or unknown."""
 
+ERROR = 400
+"""Status from which on an answer is an error (RFC 9110, 15)."""
+NO_ONLOAD = (
+    "the file has no load event, so the load may be incomplete: it has no metric of the page"
+)
 _SAME_S = 1e-5
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -37,24 +40,6 @@ class Origin:
     scheme: str
     host: str
     port: int
-
-
-@dataclass(frozen=True)
-class HarPage:
-    """One load of a page."""
-
-    id: str
-    started_s: float
-    """Start of the navigation: seconds since 1970."""
-    title: str
-    content_loaded_s: float | None
-    """Seconds since ``started_s``, as are all following times."""
-    onload_s: float | None
-    speed_index_s: float | None
-    first_contentful_paint_s: float | None
-    largest_contentful_paint_s: float | None
-    visit: str
-    """httpbed's word for the visit; empty if the tool does not say."""
 
 
 @dataclass(frozen=True)
@@ -159,13 +144,6 @@ class HarDocument:
     (:attr:`~httpbed.addons.pages.page.RecordedPage.order`); empty in files of other tools."""
 
 
-ERROR = 400
-"""Status from which on an answer is an error (RFC 9110, 15)."""
-NO_ONLOAD = (
-    "the file has no load event, so the load may be incomplete: it has no metric of the page"
-)
-
-
 @dataclass(frozen=True)
 class ArchivedLoad:
     """A load as a HAR file describes it."""
@@ -197,7 +175,7 @@ def loads(document: HarDocument) -> list[ArchivedLoad]:
 def _whole(document: HarDocument) -> HarPage:
     """Return a page for a file without pages."""
     started_s = min((one.started_s for one in document.entries), default=0.0)
-    return HarPage("", started_s, "", None, None, None, None, None, "")
+    return HarPage.model_construct(id="", started_s=started_s)
 
 
 def _load(

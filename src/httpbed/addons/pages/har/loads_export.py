@@ -11,10 +11,8 @@ clock of the Chrome DevTools Protocol. All else in ``timing`` is in milliseconds
 means no time. ``dataLength`` counts the decoded body's bytes. Their round-trip time is
 ``receiveHeadersEnd - sendStart``.
 
-The bodies of a page load, from the site that its server had.
-
 A measured browser keeps no bodies, because that takes time. But the page is one of ours: its site
-is in the cache, and the trial names its digest or its version.
+is in the cache, and the trial names its digest or its version. A HAR file has its bodies.
 """
 
 from __future__ import annotations
@@ -50,6 +48,23 @@ from httpbed.store.results import Results
 HAR, CDP_JSON = "har", "cdp-json"
 BODIES = "bodies"
 """The switch that leaves bodies out."""
+LOAD = "load.json"
+_KINDS = {
+    HAR: Kind(
+        "a HAR file that httpbed wrote",
+        re.compile(rb'\{\s*"log": \{\s*"version": "1.2",\s*"creator": \{\s*"name": "httpbed"'),
+    ),
+    CDP_JSON: Kind(
+        "a list of requests that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"requestId": )')
+    ),
+}
+"""What is written, by format."""
+_SUFFIX = {HAR: ".har", CDP_JSON: ".json"}
+Bodies = Mapping[str, tuple[bytes, bool]]
+"""Body by the browser's number of the request, and whether it is binary."""
+SKELETON = "a skeleton replays the page, and has no bodies"
+NOT_CACHED = "their page is not in this machine's cache; load it here once, with httpbed run"
+SUCCESS = 200
 _ALPN = {"1.0": "http/1.0", "1.1": "http/1.1", "2": "h2", "3": "h3"}
 _NOT_THERE = -1
 _NEVER_REPORTED = (
@@ -110,20 +125,6 @@ def _clock(at_s: float | None, began_s: float) -> float:
     return _NOT_THERE if at_s is None else round(began_s + at_s, 6)
 
 
-LOAD = "load.json"
-_KINDS = {
-    HAR: Kind(
-        "a HAR file that httpbed wrote",
-        re.compile(rb'\{\s*"log": \{\s*"version": "1.2",\s*"creator": \{\s*"name": "httpbed"'),
-    ),
-    CDP_JSON: Kind(
-        "a list of requests that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"requestId": )')
-    ),
-}
-"""What is written, by format."""
-_SUFFIX = {HAR: ".har", CDP_JSON: ".json"}
-
-
 @dataclass(frozen=True)
 class StoredLoad:
     """A page load in a campaign."""
@@ -154,7 +155,7 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
                 yield load
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            bodies: Mapping[str, tuple[bytes, bool]] | None = None
+            bodies: Bodies | None = None
             if kind == HAR and BODIES not in choice.without:
                 bodies = sites.of(load.load, row)
                 bodiless[sites.lacking(row)] += bodies is None
@@ -211,27 +212,15 @@ def _started(load: BrowserLoad, row: Mapping[str, Any]) -> datetime:
     return datetime.fromtimestamp(load.navigated_at, UTC)
 
 
-def _write(
-    stored: StoredLoad, kind: str, folder: Path, bodies: Mapping[str, tuple[bytes, bool]] | None
-) -> None:
+def _write(stored: StoredLoad, kind: str, folder: Path, bodies: Bodies | None) -> None:
     if kind == HAR:
         document: object = writer.har(
-            stored.load,
-            stored.started,
-            speed_index_s=stored.speed_index_s,
-            bodies=bodies,
+            stored.load, stored.started, speed_index_s=stored.speed_index_s, bodies=bodies
         )
     else:
         document = requests(stored.load)
     name = stored.name + _SUFFIX[kind]
     disk.write_output(folder / name, (json.dumps(document, indent=1) + "\n").encode())
-
-
-Bodies = Mapping[str, tuple[bytes, bool]]
-"""Body by the browser's number of the request, and whether it is binary."""
-SKELETON = "a skeleton replays the page, and has no bodies"
-NOT_CACHED = "their page is not in this machine's cache; load it here once, with httpbed run"
-SUCCESS = 200
 
 
 class SiteBodies:

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from httpbed.addons.pages.har.loads import Fields, HarDocument, HarEntry, HarPage, Timings
-from httpbed.addons.pages.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm, PageForm
+from httpbed.addons.pages.har.loads import Fields, HarDocument, HarEntry, Timings
+from httpbed.addons.pages.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm
 from httpbed.addons.pages.load.browser_load import version_of
 from httpbed.base import untrusted_files, user_file
 from httpbed.base.errors import ConfigError, Mistake
@@ -140,26 +140,12 @@ def _document(log: LogForm, bodies: Iterable[bytes | None]) -> HarDocument:
         version=log.version,
         creator=f"{log.creator.name} {log.creator.version}".strip(),
         browser=f"{log.browser.name} {log.browser.version}".strip(),
-        pages=tuple(_page(form) for form in log.pages),
+        pages=log.pages,
         entries=tuple(
             _entry(index, form, body, is_firefox=is_firefox)
             for index, (form, body) in enumerate(zip(log.entries, bodies, strict=True))
         ),
         order=log.order,
-    )
-
-
-def _page(form: PageForm) -> HarPage:
-    return HarPage(
-        id=form.id,
-        started_s=form.started,
-        title=form.title,
-        content_loaded_s=form.timings.content_loaded,
-        onload_s=form.timings.loaded,
-        speed_index_s=form.speed_index,
-        first_contentful_paint_s=form.first_contentful_paint,
-        largest_contentful_paint_s=form.largest_contentful_paint,
-        visit=form.visit or {"0": "cold", "1": "repeat view"}.get(form.cached, ""),
     )
 
 
@@ -191,10 +177,8 @@ def _with_tls(form: EntryForm, *, is_firefox: bool) -> Timings:
     """Return timings in which TLS is part of ``connect``, as in HAR 1.2.
 
     Some tools report TLS beside it. The entry's time shows which: less all other phases, it leaves
-    the
-    set-up. In Firefox (devtools, NetworkTimings.sys.mjs) the set-up lasts from the connection's
-    start
-    until the request is sent, so TLS that overlaps other set-up counts in part.
+    the set-up. In Firefox (devtools, NetworkTimings.sys.mjs) the set-up lasts from the connection's
+    start until the request is sent, so TLS that overlaps other set-up counts in part.
     """
     timings = form.timings
     if form.time is None or timings.ssl is None:

@@ -94,6 +94,12 @@ def _word(value: object) -> str:
     return _text(value)
 
 
+def _visit(value: object) -> str:
+    """Return httpbed's word for a visit; WebPageTest counts them."""
+    word = _word(value)
+    return {"0": "cold", "1": "repeat view"}.get(word, "" if word.isdecimal() else word)
+
+
 def _timestamp(value: object) -> float:
     text = _text(value)
     try:
@@ -133,6 +139,7 @@ Size = Annotated[int | None, BeforeValidator(_bytes)]
 Status = Annotated[int, BeforeValidator(_status)]
 Text = Annotated[str, BeforeValidator(_text)]
 Word = Annotated[str, BeforeValidator(_word)]
+Visit = Annotated[str, BeforeValidator(_visit)]
 Timestamp = Annotated[float, BeforeValidator(_timestamp)]
 """Seconds since 1970 in UTC; a time without a zone counts as UTC."""
 Url = Annotated[str, BeforeValidator(_url)]
@@ -238,42 +245,36 @@ class EntryForm(Form):
     from_cache: Any = Field(None, alias="_fromCache")
 
 
-class PageTimingsForm(Form):
-    """``log.pages[].pageTimings``."""
-
-    content_loaded: Time = Field(None, alias="onContentLoad")
-    loaded: Time = Field(None, alias="onLoad")
-
-
-class PageForm(Form):
-    """``log.pages[]``; each tool has its own fields for Speed Index and paints."""
+class HarPage(Form):
+    """``log.pages[]``, loads of a page; each tool has its own fields for Speed Index and paints."""
 
     id: Word
-    started: Timestamp = Field(alias="startedDateTime")
+    started_s: Timestamp = Field(alias="startedDateTime")
+    """Start of the navigation: seconds since 1970."""
     title: Text = ""
-    timings: Annotated[PageTimingsForm, BeforeValidator(_object)] = Field(
-        PageTimingsForm(), alias="pageTimings"
-    )
-    speed_index: Time = Field(
+    content_loaded_s: Time = Field(None, validation_alias=AliasPath("pageTimings", "onContentLoad"))
+    """Seconds since ``started_s``, as are all following times."""
+    onload_s: Time = Field(None, validation_alias=AliasPath("pageTimings", "onLoad"))
+    speed_index_s: Time = Field(
         None,
         validation_alias=AliasChoices(
             "_speedIndex", "_SpeedIndex", AliasPath("_visualMetrics", "SpeedIndex")
         ),
     )
-    first_contentful_paint: Time = Field(
+    first_contentful_paint_s: Time = Field(
         None,
         validation_alias=AliasChoices(
             "_firstContentfulPaint", "_chromeUserTiming.firstContentfulPaint"
         ),
     )
-    largest_contentful_paint: Time = Field(
+    largest_contentful_paint_s: Time = Field(
         None,
         validation_alias=AliasChoices(
             "_largestContentfulPaint", "_chromeUserTiming.LargestContentfulPaint"
         ),
     )
-    visit: Word = Field("", alias="_visit")
-    cached: Word = Field("", alias="_cached")
+    visit: Visit = Field("", validation_alias=AliasChoices("_visit", "_cached"))
+    """httpbed's word for the visit; empty if the tool does not say."""
 
 
 class ToolForm(Form):
@@ -289,7 +290,7 @@ class LogForm(Form):
     version: Word = "1.1"
     creator: Annotated[ToolForm, BeforeValidator(_object)] = ToolForm()
     browser: Annotated[ToolForm, BeforeValidator(_object)] = ToolForm()
-    pages: Annotated[tuple[PageForm, ...], BeforeValidator(_list)] = ()
+    pages: Annotated[tuple[HarPage, ...], BeforeValidator(_list)] = ()
     entries: tuple[EntryForm, ...]
     order: Word = Field("", alias="_order")
 
