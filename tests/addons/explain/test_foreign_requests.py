@@ -16,8 +16,8 @@ NS = 1_000_000_000
 def entry(url: str, **timings: float) -> dict[str, Any]:
     return {
         "startedDateTime": "2026-01-01T00:00:00.000Z",
-        "request": {"url": url, "httpVersion": "h2"},
-        "response": {"httpVersion": "h2", "bodySize": 1000},
+        "request": {"method": "GET", "url": url, "httpVersion": "h2"},
+        "response": {"status": 200, "httpVersion": "h2", "bodySize": 1000},
         **({"timings": timings} if timings else {}),
     }
 

@@ -1,8 +1,7 @@
 """Chooses the trials to explain, runs those again that kept no packets, and prints the answer.
 
-Explains loads of pages: prints their critical paths, which the addon of pages reads.
-
-A load leaves the browser's events in every attempt, so only loads of an archive have to run again.
+Loads of pages are explained by their critical paths, which the addon of pages reads. A load leaves
+the browser's events in every attempt, so only loads of an archive have to run again.
 """
 
 from __future__ import annotations
@@ -36,15 +35,13 @@ from httpbed.cli.options import factor_levels
 from httpbed.experiment.factorial import treatment_key
 from httpbed.programs.catalog import Catalog
 from httpbed.report import (
-    manifest,
     markdown,
-    network,
     one_trial,
     publish,
     terminal,
     terminal_report,
 )
-from httpbed.report.document import Facts, Listing, Paragraph, Section
+from httpbed.report.document import Block, Paragraph, Section
 from httpbed.report.phrasing import Sentence
 from httpbed.report.sections import Document
 from httpbed.results import attempts
@@ -121,19 +118,20 @@ def _explain_pages(
         reason = "lifts limits of transfers, and these trials load pages"
         raise ConfigError([Mistake("--try", reason, "leave it out")])
 
-    missing = [row for row in rows if how and not is_readable(results, row)]
-    loads = read(results, [row for row in rows if row not in missing])
+    missing = [row for row in rows if how and loads.read(results, row) is None]
+    shown = read(results, [row for row in rows if row not in missing])
     if how and missing:
         places = {_place(results, row) for row in missing}
         how = again.exact(results, places, replace(how, kept=frozenset()))
         again.run(results, places, how)
         repeated = query.read(how.directory)
         others = [other for row in missing if (other := _same(repeated, results, row))]
-        loads = loads.with_others(read(repeated, others))
-    if not loads.found:
-        reason = f"has no readable load: {', '.join(loads.unread)}"
+        more = read(repeated, others)
+        shown = ShownLoads(results, [*shown.found, *more.found], [*shown.unread, *more.unread])
+    if not shown.found:
+        reason = f"has no readable load: {', '.join(shown.unread)}"
         raise ConfigError([Mistake(str(results.directory), reason, "run the experiment again")])
-    _print(loads, form, how.directory if how and missing else results.directory)
+    _print(shown, form, how.directory if how and missing else results.directory)
 
 
 def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> list[Row]:
@@ -287,45 +285,20 @@ class ShownLoads:
     unread: Sequence[str]
     """Trials without a path."""
 
-    def with_others(self, others: ShownLoads) -> ShownLoads:
-        """Return these loads and those of a repetition."""
-        return replace(
-            self, found=[*self.found, *others.found], unread=[*self.unread, *others.unread]
-        )
-
     def document(self, *, draws: bool) -> Document:
         """Return it as a document; the waterfalls are in the campaign's report."""
         del draws
-        made_by, results = self.results.manifest, self.results
-        answers = tuple(self._answers())
         tables = [critical_path_report.steps_table([one]) for one in self.found]
-        return Document(
-            name=results.experiment.name,
-            question=f"Why did it take so long? {results.experiment.question}",
-            httpbed=str(made_by.get("httpbed", "")),
-            started=str(made_by.get("started", "")),
-            clock=manifest.clock(made_by),
-            programs=tuple(
-                f"{one.name} {one.version}".strip() for one in manifest.under_test(made_by)
-            ),
-            heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
-            treatments=critical_path_report.shares_table(self.found),
-            matrix=None,
-            matrix_title="",
-            answer=answers,
-            notes=(),
+        blocks: tuple[Block, ...] = (Paragraph(critical_path_report.READING), *tables)
+        return explain_report.document(
+            self.results,
+            critical_path_report.shares_table(self.found),
+            tuple(self._answers()),
             evidence=tuple(
                 f"{one.name}: trial {one.trial.name}, {len(one.trial.load.requests)} requests"
                 for one in self.found
             ),
-            sections=(
-                Section("answer", "", (Listing(answers, "answer"),), in_contents=""),
-                Section(
-                    "paths",
-                    "Critical paths",
-                    (Paragraph(critical_path_report.READING), *tables),
-                ),
-            ),
+            sections=(Section("paths", "Critical paths", blocks),),
         )
 
     def _answers(self) -> Iterator[Sentence]:
@@ -345,11 +318,6 @@ class ShownLoads:
             "not_explained": list(self.unread),
             "difference": difference.values() if difference else None,
         }
-
-
-def is_readable(results: Results, row: Mapping[str, Any]) -> bool:
-    """Whether an attempt left a load that can be read."""
-    return loads.read(results, row) is not None
 
 
 def read(results: Results, rows: Sequence[Mapping[str, Any]]) -> ShownLoads:

@@ -115,28 +115,16 @@ class Shown:
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document."""
-        made_by, results = self.results.manifest, self.results
-        programs = manifest.under_test(made_by)
-        answers = tuple(self._answers())
-        return Document(
-            name=results.experiment.name,
-            question=f"Why did it take so long? {results.experiment.question}",
-            httpbed=str(made_by.get("httpbed", "")),
-            started=str(made_by.get("started", "")),
-            clock=manifest.clock(made_by),
-            programs=tuple(f"{one.name} {one.version}".strip() for one in programs),
-            heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
-            treatments=table(self.known),
-            matrix=None,
-            matrix_title="",
-            answer=answers,
-            notes=tuple(self.notes),
+        return document(
+            self.results,
+            table(self.known),
+            tuple(self._answers()),
             evidence=tuple(_evidence(self.known)),
-            sections=tuple(self._sections(answers, draws=draws)),
+            sections=tuple(self._sections(draws=draws)),
+            notes=tuple(self.notes),
         )
 
-    def _sections(self, answers: tuple[Sentence, ...], *, draws: bool) -> Iterator[Section]:
-        yield Section("answer", "", (Listing(answers, "answer"),), in_contents="")
+    def _sections(self, *, draws: bool) -> Iterator[Section]:
         if self.notes:
             blocks = (Heading("Before relying on it"), Listing(tuple(self.notes), "notes"))
             yield Section("notes", "", blocks, in_contents="")
@@ -186,6 +174,35 @@ class Shown:
             "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
             "notes": list(self.notes),
         }
+
+
+def document(  # noqa: PLR0913 - a document has these parts
+    results: Results,
+    division: Table,
+    answers: tuple[Sentence, ...],
+    *,
+    evidence: tuple[str, ...],
+    sections: tuple[Section, ...],
+    notes: tuple[str, ...] = (),
+) -> Document:
+    """Return what explains trials of a campaign as a document; its sections follow the answers."""
+    made_by, programs = results.manifest, manifest.under_test(results.manifest)
+    return Document(
+        name=results.experiment.name,
+        question=f"Why did it take so long? {results.experiment.question}",
+        httpbed=str(made_by.get("httpbed", "")),
+        started=str(made_by.get("started", "")),
+        clock=manifest.clock(made_by),
+        programs=tuple(f"{one.name} {one.version}".strip() for one in programs),
+        heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
+        treatments=division,
+        matrix=None,
+        matrix_title="",
+        answer=answers,
+        notes=notes,
+        evidence=evidence,
+        sections=(Section("answer", "", (Listing(answers, "answer"),), in_contents=""), *sections),
+    )
 
 
 def _time(one: Explained | Unexplained) -> str:

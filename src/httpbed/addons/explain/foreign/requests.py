@@ -8,9 +8,8 @@ the wait is unknown. Why a body took its time is unknown, too: that needs packet
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,11 +21,11 @@ from httpbed.addons.explain.explanation import Explained, Unexplained
 from httpbed.addons.explain.foreign.evidence_file import NS, Evidence, Kind, Line
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.addons.explain.transfer import Sent, Transfer
-from httpbed.base import untrusted_files
+from httpbed.addons.pages.har import parser
+from httpbed.addons.pages.load.browser_load import name_of
 from httpbed.base.errors import ConfigError, Mistake
 
 MS = 1_000_000
-MAX_BYTES = 2**29
 MAX_LINE = 2**24
 """Bytes of an event of a netlog."""
 MAX_REQUESTS = 100_000
@@ -158,50 +157,27 @@ def _no_packets(ended: int, round_trip: int | None, remarks: tuple[str, ...]) ->
     )
 
 
-# HAR 1.2
-
-
 def _of_har(path: Path) -> Iterator[Request]:
-    text = untrusted_files.text(path, most=MAX_BYTES)
-    entries = json.loads(text)["log"]["entries"]
-    times = [_started(one) for one in entries]
-    first = min(times, default=0.0)
-    for entry, begin in zip(entries, times, strict=True):
-        yield _of_entry(entry, round((begin - first) * NS))
-
-
-def _started(entry: Mapping[str, Any]) -> float:
-    return datetime.fromisoformat(entry["startedDateTime"]).timestamp()
-
-
-def _of_entry(entry: Mapping[str, Any], begin: int) -> Request:
-    timings = entry.get("timings") or {}
-
-    def lasts(name: str) -> int:
-        value = timings.get(name)
-        return max(0, round(float(value) * MS)) if isinstance(value, int | float) else 0
-
-    # connect contains ssl.
-    handshake = lasts("connect") - lasts("ssl")
-    phases = (
-        ("client", lasts("blocked")),
-        ("set-up", lasts("dns") + lasts("connect")),
-        ("path", lasts("send")),
-        ("wait", lasts("wait")),
-        ("unknown", lasts("receive")),
-    )
-    response = entry.get("response") or {}
-    protocol = str(response.get("httpVersion") or entry["request"].get("httpVersion") or "")
-    is_tcp = protocol.lower() not in {"h3", "http/3", "http/3.0"}
-    size = response.get("bodySize")
-    return Request(
-        str(entry["request"]["url"]),
-        protocol,
-        begin,
-        phases,
-        handshake if is_tcp and handshake > 0 else None,
-        size if isinstance(size, int) and size > 0 else 0,
-    )
+    entries = parser.read_file(path).entries
+    first_s = min((one.started_s for one in entries), default=0.0)
+    for one in entries:
+        times = one.timings
+        handshake_s = (times.connect or 0.0) - (times.ssl or 0.0)  # connect contains ssl
+        phases = {
+            "client": times.blocked,
+            "set-up": (times.dns or 0.0) + (times.connect or 0.0),
+            "path": times.send,
+            "wait": times.wait,
+            "unknown": times.receive,
+        }
+        yield Request(
+            one.url,
+            name_of(one.http_version),
+            round((one.started_s - first_s) * NS),
+            [(cause, round((lasts_s or 0.0) * NS)) for cause, lasts_s in phases.items()],
+            round(handshake_s * NS) if one.http_version != "3" and handshake_s > 0 else None,
+            one.sent_body_bytes or 0,
+        )
 
 
 # Chrome's netlog: an object of constants, and one event in each line
