@@ -1,7 +1,6 @@
 """The table of a dataset: the last attempt of every trial of some campaigns.
 
-Columns of the network: each direction of each link, and the client's path to the server.
-
+The network has columns for each direction of each link, and for the client's path to the server.
 Links count from the client: first those on the path of its requests, then all others in the order
 of the experiment file. ``to_server`` is the direction of the requests, ``to_client`` that of the
 responses. On a link off the path, ``to_server`` is ``up`` of the experiment file.
@@ -24,14 +23,15 @@ import pyarrow as pa
 from httpbed.addons.dataset import trial_columns
 from httpbed.addons.dataset.trial_columns import (
     ARROW_TYPES,
+    FILE,
     Cell,
     Cells,
+    Columns,
     DatasetColumn,
     described,
-    place,
 )
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.impairments.descriptor import Along, Feature, FeatureKind, LinkFigures
+from httpbed.experiment.impairments.descriptor import Along, Feature, LinkFigures
 from httpbed.experiment.impairments.rate import mean_bit_s
 from httpbed.experiment.impairments.registry import ALL, Impaired
 from httpbed.experiment.scenario import Scenario
@@ -41,6 +41,18 @@ from httpbed.store.results import Results
 
 Rows = Mapping[tuple[str, int], list[dict[str, Any]]]
 """Rows of a table by trial and attempt."""
+
+
+TO_SERVER, TO_CLIENT = "to_server", "to_client"
+WAYS = {TO_SERVER: "Towards the server", TO_CLIENT: "Towards the client"}
+LinkWays = Sequence[tuple[Link, Direction]]
+"""Directions of links along a path, the client's own link first."""
+_ALONG: Mapping[Along, str] = {
+    "sum": "Sum over all links of the path.",
+    "smallest": "Smallest of all links of the path.",
+    "any": "Probability on at least one link of the path.",
+    "narrowest": "Of the path's link with the lowest rate, of equal ones the client's nearest.",
+}
 
 
 @dataclass(frozen=True)
@@ -155,45 +167,37 @@ def _typed(column: DatasetColumn, value: Cell) -> Cell:
     return float(value) if column.kind == "number" else value
 
 
-TO_SERVER, TO_CLIENT = "to_server", "to_client"
-SOURCE = "experiment file"
-LinkWays = Sequence[tuple[Link, Direction]]
-"""Directions of links along a path, the client's own link first."""
-CHANGES = "Number of changes and events that the experiment file declares on this link."
-
-_ALONG: Mapping[Along, str] = {
-    "sum": "Sum over all links of the path.",
-    "smallest": "Smallest of all links of the path.",
-    "any": "Probability on at least one link of the path.",
-    "narrowest": "Of the path's link with the lowest rate, of equal ones the client's nearest.",
-}
-
-
 def cells(scenario: Scenario) -> Cells:
     """Return the network of a scenario."""
     return {**_path(scenario), **_links(scenario), **_others(scenario)}
 
 
 def _path(scenario: Scenario) -> Cells:
-    route = path(scenario)
-    links = scenario.topology.links
-    cells: Cells = {}
-    for name, flip in ((TO_CLIENT, 1), (TO_SERVER, 0)):
-        hops = [(links[index], links[index].directions()[way ^ flip]) for index, way in route]
-        for impairment in ALL:
-            for feature in impairment.features:
-                if feature.along:
-                    column = _path_column(name, impairment.field, feature)
-                    cells[column] = _along(feature, impairment.field, hops)
-    rtt = DatasetColumn(
-        "path_rtt_s",
-        "number",
-        "Sum of all delays of the path in both directions, without transmission and queueing.",
-        SOURCE,
-        "s",
-        place("path"),
-    )
-    return {rtt: scenario.rtt_s(route), **cells}
+    route, links, columns = path(scenario), scenario.topology.links, Columns("path", FILE)
+    rtt = "Sum of all delays of the path in both directions, without transmission and queueing."
+    columns.add("path_rtt_s", rtt, scenario.rtt_s(route), "number", unit="s")
+    for way, flip in ((TO_CLIENT, 1), (TO_SERVER, 0)):
+        hops = [(links[index], links[index].directions()[up ^ flip]) for index, up in route]
+        for impairment, feature, words in _features_of_links():
+            if feature.along:
+                columns.add(
+                    f"path_{way}_{feature.name}",
+                    f"{WAYS[way]}: {words} {_ALONG[feature.along]}",
+                    _along(feature, impairment, hops),
+                    feature.kind,
+                    unit=feature.unit,
+                )
+    return columns.cells
+
+
+@functools.cache
+def _features_of_links() -> list[tuple[str, Feature, str]]:
+    """Return the features of impairments, each with its impairment and its words."""
+    return [
+        (one.field, feature, f"{described(Impaired, one.field)} {feature.addition}".strip())
+        for one in ALL
+        for feature in one.features
+    ]
 
 
 def path(scenario: Scenario) -> Route:
@@ -205,24 +209,6 @@ def path(scenario: Scenario) -> Route:
         if hop.server == "server":
             break
     return route
-
-
-@functools.cache
-def _path_column(way: str, field: str, feature: Feature) -> DatasetColumn:
-    along = _ALONG[feature.along] if feature.along else ""
-    words = f"{described(Impaired, field)} {feature.addition}".strip()
-    return DatasetColumn(
-        f"path_{way}_{feature.name}",
-        feature.kind,
-        f"{_direction_words(way)}: {words} {along}",
-        SOURCE,
-        feature.unit,
-        place("path"),
-    )
-
-
-def _direction_words(way: str) -> str:
-    return "Towards the client" if way == TO_CLIENT else "Towards the server"
 
 
 def _along(feature: Feature, field: str, hops: LinkWays) -> Cell:
@@ -274,55 +260,26 @@ def _numbered(scenario: Scenario) -> Iterator[tuple[Link, int]]:
 
 
 def _of_link(number: int, link: Link, travel: int) -> Cells:
-    cells: Cells = {_link_column(number, "name", "string", described(Link, "name")): link.name}
-    directions = link.directions()
+    columns = Columns("links", FILE, prefix=f"link_{number}_", number=number)
+    about, directions = f"Link {number} from the client", link.directions()
+    columns.add("name", f"{about}: {described(Link, 'name')}", link.name)
     for name, way in ((TO_CLIENT, directions[1 - travel]), (TO_SERVER, directions[travel])):
-        for impairment in ALL:
-            for feature in impairment.features:
-                column = _impairment_column(number, name, impairment.field, feature)
-                cells[column] = _value(feature, impairment.field, link, way)
-    changes = _link_column(number, "changes", "integer", CHANGES, "1")
-    cells[changes] = len(link.schedule) + len(link.events)
-    return cells
-
-
-def _link_column(
-    number: int, name: str, kind: FeatureKind, description: str, unit: str = ""
-) -> DatasetColumn:
-    return DatasetColumn(
-        f"link_{number}_{name}",
-        kind,
-        f"Link {number} from the client: {description}",
-        SOURCE,
-        unit,
-        place("links", number),
-    )
-
-
-@functools.cache
-def _impairment_column(number: int, way: str, field: str, feature: Feature) -> DatasetColumn:
-    words = f"{described(Impaired, field)} {feature.addition}".strip()
-    return DatasetColumn(
-        f"link_{number}_{way}_{feature.name}",
-        feature.kind,
-        f"Link {number} from the client, {_direction_words(way).lower()}: {words}",
-        SOURCE,
-        feature.unit,
-        place("links", number),
-    )
+        for impairment, feature, words in _features_of_links():
+            columns.add(
+                f"{name}_{feature.name}",
+                f"{about}, {WAYS[name].lower()}: {words}",
+                _value(feature, impairment, link, way),
+                feature.kind,
+                unit=feature.unit,
+            )
+    changes = "Number of changes and events that the experiment file declares on this link."
+    count = len(link.schedule) + len(link.events)
+    columns.add("changes", f"{about}: {changes}", count, "integer")
+    return columns.cells
 
 
 def _others(scenario: Scenario) -> Cells:
-    network = scenario.topology
-    return {
-        DatasetColumn(
-            "ip_version",
-            "string",
-            described(Topology, "ip_version"),
-            SOURCE,
-            place=place("path"),
-        ): network.ip_version,
-        DatasetColumn(
-            "links", "integer", "Number of links of the network.", SOURCE, "1", place("path")
-        ): len(network.links),
-    }
+    columns, network = Columns("path", FILE), scenario.topology
+    columns.add("ip_version", described(Topology, "ip_version"), network.ip_version)
+    columns.add("links", "Number of links of the network.", len(network.links), "integer")
+    return columns.cells
