@@ -19,8 +19,8 @@ from httpbed.programs import catalog as catalogs
 from httpbed.results.duration import expected_s
 
 FOLDER = Path(__file__).parents[2] / "experiments"
-EXAMPLES = sorted(FOLDER.glob("examples/*.toml"))
-STUDIES = [path for path in sorted(FOLDER.rglob("*.toml")) if path.parent.name != "examples"]
+EXAMPLES = sorted([*FOLDER.glob("examples/*.toml"), *FOLDER.glob("matrix/*.toml")])
+STUDIES = [path for path in sorted(FOLDER.rglob("*.toml")) if path not in EXAMPLES]
 LONGEST_S = {"smoke": 10 * 60, "standard": 140 * 60}
 """Sequential times: minutes, and about two hours. Trials may run side by side."""
 LONGEST_OF_18_SITES_S = {"smoke": 10 * 60, "standard": 220 * 60}

@@ -112,3 +112,14 @@ def test_a_cellular_link_delivers_by_its_trace(tmp_path: Path) -> None:
     (record,) = stage(SmallExperiment(versions=("2",), link=cell)).results(tmp_path)
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     assert check(record, "round-trip time").passed
+
+
+def test_a_queue_that_marks_meets_tcp_that_asks_for_it(tmp_path: Path) -> None:
+    """Linux' clients request ECN only if told to, and nothing would be marked."""
+    link = 'down = { queue = { discipline = "codel", ecn = true } }'
+    settings = SmallExperiment(versions=("2",), size="1 MB", rate="4 Mbit/s", link=link)
+    (record,) = stage(settings).results(tmp_path)
+    assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
+    # In the second that 4 Mbit/s take, slow start overflows CoDel's 5 ms at least once.
+    result = artifact(tmp_path, record, "link-result.json")
+    assert result["directions"][1]["marked"] > 0

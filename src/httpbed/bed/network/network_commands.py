@@ -32,6 +32,9 @@ _NO_MEMORY: Mapping[str, str] = {"net.ipv4.tcp_no_metrics_save": "1"}
 """TCP keeps no metrics of earlier connections."""
 _LOW_PORTS: Mapping[str, str] = {"net.ipv4.ip_unprivileged_port_start": "0"}
 """For servers, which hold no capability; IPv6 heeds it, too."""
+_ASK_FOR_ECN: Mapping[str, str] = {"net.ipv4.tcp_ecn": "1"}
+"""Clients request ECN (RFC 3168, 6.1.1). By default Linux only accepts it, and a queue would find
+no TCP packet to mark. IPv6 heeds it, too."""
 HOST_SYSCTLS: Mapping[str, str] = {**_NO_MEMORY, **_LOW_PORTS, **NO_NEIGHBOUR_DISCOVERY}
 """On every host that speaks IPv4."""
 _QUIET_IPV6: Mapping[str, str] = {
@@ -44,10 +47,11 @@ _QUIET_IPV6: Mapping[str, str] = {
 _FORWARDING = {"4": "net.ipv4.ip_forward", "6": "net.ipv6.conf.all.forwarding"}
 
 
-def sysctls(ip_version: str, *, forwards: bool) -> dict[str, str]:
+def sysctls(ip_version: str, *, forwards: bool, uses_ecn: bool) -> dict[str, str]:
     """What is set in a host's network before anything is in it."""
     quiet = HOST_SYSCTLS if ip_version == "4" else {**_NO_MEMORY, **_LOW_PORTS, **_QUIET_IPV6}
-    return {**quiet, **({_FORWARDING[ip_version]: "1"} if forwards else {})}
+    further = _ASK_FOR_ECN if uses_ecn else {}
+    return {**quiet, **further, **({_FORWARDING[ip_version]: "1"} if forwards else {})}
 
 
 def veths(ends: Sequence[End]) -> list[str]:

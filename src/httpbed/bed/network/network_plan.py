@@ -60,8 +60,10 @@ class NetworkPlan:
     def sysctls(self) -> dict[str, dict[str, str]]:
         """What is set in each host's network when it is made."""
         version, forwarding = self.topology.ip_version, self.forwarding
+        ways = (way for link in self.topology.links for way in link.directions())
+        marks = any(way.queue.ecn for way in ways)
         return {
-            host: network_commands.sysctls(version, forwards=host in forwarding)
+            host: network_commands.sysctls(version, forwards=host in forwarding, uses_ecn=marks)
             for host in self.topology.hosts
         }
 

@@ -119,7 +119,8 @@ class Queue(Value):
     """Time within which CoDel's delay must fall below the target (default 100 ms); time between
     PIE's updates of its probability (default 15 ms)."""
     ecn: bool = Field(default=False, strict=True)
-    """Whether ECN-capable packets are marked instead of dropped (RFC 3168)."""
+    """Whether ECN-capable packets are marked instead of dropped (RFC 3168). If one queue of a
+    network marks, all its hosts request ECN over TCP."""
     flows: int | None = Field(default=None, ge=1, le=65536, strict=True)
     """Number of FQ-CoDel's queues, to which flows are hashed; default 1024."""
     quantum: Annotated[units.Bytes, Field(ge=64, le=2**20)] | None = None
