@@ -87,13 +87,13 @@ def _require_lost_and_repeated(directory: Path) -> None:
 
 
 @pytest.mark.slow
-def test_any_worker_of_dask_runs_blocks_after_the_preload(tmp_path: Path) -> None:
+def test_a_campaign_of_a_cluster_is_resumed_there_alone(tmp_path: Path) -> None:
     """A campaign that a cluster ran is as a local one: a damaged attempt is repeated."""
     small = SmallExperiment(versions=("2",), replicates=2, size="10 kB")
     file, directory = experiment(tmp_path, small), tmp_path / "campaign"
     with (
         cluster_processes.scheduler(tmp_path) as (_, address),
-        cluster_processes.dask_worker(address, tmp_path),
+        cluster_processes.worker(address, "alpha", tmp_path),
     ):
         ran = httpbed("run", file, "-o", directory, "--cluster", address)
         assert ran.returncode == 0, ran.stderr

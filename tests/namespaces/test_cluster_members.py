@@ -174,18 +174,6 @@ def test_a_run_with_certificates_that_the_scheduler_refuses_says_so(
     assert own.is_dir()
 
 
-def test_a_worker_of_dask_without_certificates_does_not_begin(tmp_path: Path) -> None:
-    """The preload would let each user who reaches its port run programs."""
-    words = ["worker", "tcp://127.0.0.1:9", "--no-nanny", "--host", "127.0.0.1"]
-    preload = ["--preload", "httpbed.addons.cluster.worker"]
-    with cluster_processes.service(
-        [*cluster_processes.DASK, *words, *preload], tmp_path / "log"
-    ) as one:
-        until(lambda: one.process.poll() is not None)
-        assert one.process.returncode != 0
-    assert "--tls-ca-file" in (tmp_path / "log").read_text()
-
-
 def test_without_tls_a_cluster_is_no_matter_of_root(tmp_path: Path) -> None:
     """An ordinary user writes a word for it, and then the connection is tried."""
     refused = httpbed("worker", "tcp://127.0.0.1:9")

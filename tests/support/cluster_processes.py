@@ -95,14 +95,3 @@ def worker(address: str, name: str, folder: Path) -> contextlib.AbstractContextM
     """Run ``httpbed worker``."""
     words = [*WORKER, address, "--name", name]
     return service(words, folder / f"{name}.log")
-
-
-def dask_worker(address: str, folder: Path) -> contextlib.AbstractContextManager[Service]:
-    """Run a worker of Dask that becomes one of httpbed by the preload."""
-    words = ["worker", address, "--host", LOOPBACK, "--nthreads", "1", "--no-nanny"]
-    preloads = ("--preload", "patient_blocks", "--preload", "httpbed.addons.cluster.worker")
-    equipped = [*preloads, "--resources", "measurement=1"]
-    local = ["--local-directory", str(folder / "dask")]
-    return service(
-        [*DASK, *words, *equipped, *tls_options(), *_QUIET, *local], folder / "dask-worker.log"
-    )

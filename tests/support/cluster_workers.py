@@ -1,49 +1,30 @@
-"""Workers of a cluster without processes: each block that they run is made of chosen records."""
+"""A scheduler and workers of Dask within the process of a test; scripts play the blocks' part."""
 
 from __future__ import annotations
 
 import asyncio
-import io
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from distributed import Client, Scheduler, Worker
+
 import stored_campaigns
-from httpbed.addons.cluster import attempt_archive
-from httpbed.addons.cluster.dispatch import Begins
-from httpbed.addons.cluster.messages import (
-    BlockEnd,
-    BlockRequest,
-    CodeIdentity,
-    PackedAttempt,
-    WorkerFacts,
-)
-from httpbed.bed.machine.facts import MachineFacts
+from httpbed.addons.cluster import block
+from httpbed.addons.cluster.block import AttemptFiles, BlockEnd, BlockRequest
+from httpbed.addons.cluster.dispatch import DaskCluster
+from httpbed.addons.cluster.worker import NAME, RESOURCE, Blocks
 from httpbed.campaign.settings import DesignOptions, RunSettings
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns
 
-CODE = CodeIdentity(version="0.1.0", sha256="a" * 64)
-HOST = MachineFacts(
-    kernel="6.1.0",
-    architecture="x86_64",
-    distribution="Debian GNU/Linux 12",
-    cpu="A processor",
-    cores=4,
-    memory_bytes=8 * 2**30,
-    load=(0.0, 0.0, 0.0),
-    steal=0.0,
-    pressure=True,
-    governor=None,
-    hypervisor=False,
-    container=None,
-    uid=1000,
-)
 ORDER = BlockRequest(
-    key="",
-    topic="topic",
-    code=CODE,
+    key="httpbed-run",
+    code="httpbed 0.1.0",
     block=0,
     text=stored_campaigns.SMALL,
     folder="/",
@@ -52,6 +33,8 @@ ORDER = BlockRequest(
     manifest={},
 )
 """What all requests of a run have in common."""
+
+_THREAD = threading.local()
 
 Run = Callable[[BlockRequest], list[Record]]
 """Returns the records of the attempts that a worker makes; raises what ends the block."""
@@ -67,90 +50,85 @@ class LostError(Exception):
     """The worker vanishes in the middle of a block."""
 
 
-class RefusedError(Exception):
-    """The worker's machine cannot run the block."""
-
-
 @dataclass
-class ScriptedCluster:
-    """A cluster whose workers do what a test says; Dask's part is a choice among free ones."""
+class ScriptedWorkers:
+    """What workers do with their blocks."""
 
     folder: Path
-    """Where workers keep their blocks."""
-    runs: dict[str, list[Run]]
-    """What each worker does with its blocks in turn, by its name; the last entry stays."""
-    present: dict[str, int]
-    """How many blocks each worker runs at a time."""
+    """Where they keep their blocks."""
+    runs: Mapping[str, list[Run]]
+    """What each does in turn, by its name; the last entry stays."""
+    slots: Mapping[str, int]
     requests: list[tuple[str, BlockRequest]] = field(default_factory=list)
     """Every block that began, with the worker's name."""
-    damage: Callable[[bytes], bytes] = lambda content: content
-    """What happens to an archive on its way."""
+    damage: Callable[[dict[str, bytes]], AttemptFiles] = dict
+    """What happens to an attempt's files on their way."""
     clock_offset_s: float = 0.0
     """Of the workers' clocks."""
-    _begins: Begins = lambda _key, _facts: None
-    _busy: list[str] = field(default_factory=list)
+    _workers: dict[str, Worker] = field(default_factory=dict)
+    _loop: asyncio.AbstractEventLoop = field(init=False)
 
-    async def slots(self) -> Mapping[str, int]:
-        """Return the workers that are present."""
-        return dict(self.present)
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[DaskCluster]:
+        """Start scheduler and workers."""
+        self._loop = asyncio.get_running_loop()
+        async with AsyncExitStack() as stack:
+            scheduler = await stack.enter_async_context(
+                Scheduler(dashboard=False, protocol="inproc://")
+            )
+            for name in self.runs:
+                await self._start(scheduler, name, stack)
+            client = Client(scheduler.address, asynchronous=True)
+            yield DaskCluster(await stack.enter_async_context(client), scheduler.address)
 
-    def listen(self, begins: Begins) -> None:
-        """Tell which blocks begin."""
-        self._begins = begins
+    async def _start(self, scheduler: Scheduler, name: str, stack: AsyncExitStack) -> None:
+        slots = self.slots[name]
+        worker = Worker(
+            scheduler.address,
+            name=name,
+            nthreads=slots,
+            resources={RESOURCE: slots},
+            memory_limit=0,
+            plugins=(Blocks(),),
+        )
+        self._workers[name] = await stack.enter_async_context(worker)
+        worker.executors[NAME] = _Scripted(slots, self, name)
 
-    async def run(
-        self, request: BlockRequest, on: Collection[str], *, or_others: bool
-    ) -> tuple[BlockEnd, Sequence[bytes]]:
-        """Do what the script of a free worker says next."""
-        names = [*sorted(on), *(name for name in self.present if or_others and name not in on)]
-        name = next(one for one in names if self._busy.count(one) < self.present[one])
-        self._busy.append(name)
+    def act(self, request: BlockRequest, name: str) -> BlockEnd:
+        """Do what the script of a worker says next."""
         self.requests.append((name, request))
-        self._begins(request.key, facts(name))
-        await asyncio.sleep(0)
-        try:
-            return await self._end(request, name)
-        finally:
-            self._busy.remove(name)
-
-    async def _end(self, request: BlockRequest, name: str) -> tuple[BlockEnd, Sequence[bytes]]:
         script = self.runs[name]
-        act = script.pop(0) if len(script) > 1 else script[0]
+        action = script.pop(0) if len(script) > 1 else script[0]
         now_s = time.time() + self.clock_offset_s
-        end = BlockEnd(
-            kind="returned", worker=name, host=HOST, code=CODE, begun_s=now_s, ended_s=now_s
-        )
         try:
-            records = act(request)
-        except RefusedError as error:
-            return end.model_copy(update={"kind": "refused", "reason": str(error)}), ()
+            records = action(request)
         except LostError:
-            self._begins(request.key, facts("another"))  # Dask runs it again
-            await asyncio.Event().wait()
-        packed = [self._packed(request, record) for record in records]
-        archives = [archive for about, archive in packed if about.travels]
-        return end.model_copy(update={"attempts": [about for about, _ in packed]}), archives
+            worker = self._workers[name]
+            asyncio.run_coroutine_threadsafe(worker.close(executor_wait=False), self._loop).result()
+            raise
+        return BlockEnd([self._files(request, one) for one in records], None, now_s, now_s)
 
-    def _packed(self, request: BlockRequest, record: Record) -> tuple[PackedAttempt, bytes]:
-        attempt = record.attempt
-        campaign = campaigns.Campaign(self.folder / request.key)
-        (place,) = stored_campaigns.keep(campaign, record, leave=_leave)
-        length = attempt_archive.content_bytes(place)
-        about = PackedAttempt(
-            trial=attempt.id,
-            number=attempt.number,
-            bytes=length,
-            travels=length <= attempt_archive.MAX_BYTES,
-        )
-        archive = io.BytesIO()
-        if about.travels:
-            attempt_archive.pack(place, archive)
-        return about, self.damage(archive.getvalue())
+    def _files(self, request: BlockRequest, record: Record) -> AttemptFiles:
+        campaign = campaigns.Campaign(self.folder / request.key / record.attempt.id)
+        stored_campaigns.keep(campaign, record, leave=_leave)
+        (files,) = block.attempt_files(campaign.directory)
+        return self.damage(dict(files))
 
 
-def facts(name: str) -> WorkerFacts:
-    """Return the facts of a worker."""
-    return WorkerFacts(name=name, slots=1, code=CODE, host=HOST)
+class _Scripted(ThreadPoolExecutor):
+    """A worker's threads; each knows whose script it plays."""
+
+    def __init__(self, slots: int, workers: ScriptedWorkers, name: str) -> None:
+        super().__init__(slots, initializer=self._begin, initargs=(workers, name))
+
+    @staticmethod
+    def _begin(workers: ScriptedWorkers, name: str) -> None:
+        _THREAD.workers, _THREAD.name = workers, name
+
+
+def run_block(request: BlockRequest) -> BlockEnd:
+    """Do what the script of the worker says next; it stands in for the block's own function."""
+    return _THREAD.workers.act(request, _THREAD.name)  # type: ignore[no-any-return]
 
 
 def _leave(_: Record, artifacts: Path) -> None:

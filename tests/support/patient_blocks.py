@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-
+import patience
 from httpbed.addons.cluster import worker
 
-_MAIN = """
-import patience
-patience.lift()
-from httpbed.addons.cluster import block_process
-block_process.main()
-"""
-worker.PROGRAM = (sys.executable, "-c", _MAIN)
+_BEGIN = worker.begin_block
+
+
+def begin_block(slots: int) -> None:
+    """Lift the limits in the process of a block."""
+    patience.lift()
+    _BEGIN(slots)
+
+
+worker.begin_block = begin_block

@@ -137,7 +137,7 @@ def parse(files: AttemptFiles, design: Mapping[str, Trial] | None) -> Record | D
     if TRIAL not in files.contents:
         return Damage(files.place, (f"{TRIAL} is missing",))
     try:
-        written = _trial_document(files.contents[TRIAL])
+        written = trial_document(files.contents[TRIAL])
         differences = (
             *_elsewhere(files.place, written.attempt, design),
             *_differences(written, files.contents),
@@ -145,15 +145,6 @@ def parse(files: AttemptFiles, design: Mapping[str, Trial] | None) -> Record | D
         return Damage(files.place, differences) if differences else _record(files, written)
     except DifferentError as error:
         return Damage(files.place, (f"{TRIAL} {error}",))
-
-
-def listed(content: bytes) -> Mapping[str, FileDigest]:
-    """Return the digest of each file that a ``trial.json`` names, by its percent-encoded name.
-
-    Raises:
-        DifferentError: It is not what :func:`write` wrote.
-    """
-    return _trial_document(content).files
 
 
 @dataclass(frozen=True)
@@ -169,7 +160,12 @@ class TrialDocument:
         return {name: one for name, one in self.files.items() if _is_below(name, below)}
 
 
-def _trial_document(content: bytes) -> TrialDocument:
+def trial_document(content: bytes) -> TrialDocument:
+    """Return what a ``trial.json`` says.
+
+    Raises:
+        DifferentError: It is not what :func:`write` wrote.
+    """
     document = digests.unsealed(content)
     try:
         files = _FILES.validate_python(document.pop("files"))
@@ -243,7 +239,7 @@ def altered(directory: Path, place: str, below: str = "") -> list[str]:
     ``below`` limits it to one file or folder of the artifacts.
     """
     try:
-        document = _trial_document(
+        document = trial_document(
             untrusted_files.data(directory / place / TRIAL, most=untrusted_files.OWN_BYTES)
         )
     except (FileNotFoundError, untrusted_files.UnreadableError, DifferentError) as error:

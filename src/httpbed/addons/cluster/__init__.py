@@ -2,13 +2,12 @@
 
 ::
 
-    httpbed run --cluster                 scheduler          httpbed worker, on each machine
-    dispatch -> run_block(request) -> (dask scheduler) -> worker -> block_process
-    returned_blocks <- end, archives <- (dask) <-------- worker <- ordinary executor
+    httpbed run --cluster                                     httpbed worker, on each machine
+    dispatch -> run_block(request) -> (dask scheduler) -> worker -> process of the block
+    returned_blocks <- files of attempts <- (dask) <------- run_block
 
-``dispatch`` gives blocks to Dask, ``returned_blocks`` commits what comes back. ``worker`` is the
-side of a machine: it starts one ``block_process`` for each block. ``messages`` has what both
-exchange.
+``block`` is the function that a worker runs. ``dispatch`` gives blocks to Dask,
+``returned_blocks`` commits what comes back, ``worker`` starts a process for each block.
 
 Only this package imports Dask, which is an extra (``httpbed[cluster]``).
 """

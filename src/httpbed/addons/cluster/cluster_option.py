@@ -164,10 +164,6 @@ class ClusterAddition(CampaignAddition):
             del manifest["host"]
 
 
-COMPARED = ("programs", "recipes", "sites", "link", "kept", "clock")
-"""What of the campaign's manifest has to be the same on the machine of a worker."""
-
-
 def finish(run: OpenRun, loaded: LoadedExperiment, settings: RunSettings, tell: Tell) -> None:
     """Run the pending trials of an open campaign on the workers of a scheduler.
 
@@ -175,33 +171,38 @@ def finish(run: OpenRun, loaded: LoadedExperiment, settings: RunSettings, tell: 
         HostError: No scheduler is there, or no worker for too long.
         KeyboardInterrupt: The user interrupted the run.
     """
-    from httpbed.addons.cluster import block_process, messages
-    from httpbed.addons.cluster.dispatch import DaskCluster, Dispatch
+    from httpbed.addons.cluster import block, dispatch
     from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
 
-    added, topic = settings.added, f"httpbed-{uuid.uuid4().hex}"
+    added, manifest = settings.added, run.content.manifest
     there = scheduler(added["cluster"], added["certificates"], added["without_tls"])
-    manifest = run.content.manifest
-    order = messages.BlockRequest(
-        key="",
-        topic=topic,
-        code=messages.own_code(),
+    order = block.BlockRequest(
+        key=f"httpbed-{uuid.uuid4().hex}",
+        code=block.own_code(),
         block=0,
         text=run.content.experiment_text,
         folder=str(loaded.folder.absolute()),
         # Here it is decided when treatments stop. The clock may be that of a command line.
         options=replace(loaded.options, until=None, clock=loaded.experiment.clock),
-        settings=block_process.for_workers(settings),
-        manifest={name: manifest[name] for name in COMPARED if name in manifest},
+        settings=for_workers(settings),
+        manifest={name: manifest[name] for name in block.COMPARED if name in manifest},
     )
 
     async def execute() -> None:
-        async with DaskCluster(there, topic) as cluster:
+        async with dispatch.connected(there) as cluster:
             returned = ReturnedBlocks(run.campaign)
-            dispatch = Dispatch(cluster, order, returned, tell, run.say, run.stopping)
-            await dispatch.run(list(run.blocks()))
+            run_of_blocks = dispatch.Dispatch(cluster, order, returned, tell, run.say, run.stopping)
+            await run_of_blocks.run(list(run.blocks()))
 
     run.finish_by(execute)
+
+
+def for_workers(settings: RunSettings) -> RunSettings:
+    """Return the settings of a campaign as the machines of its cluster use them."""
+    sources = dict(settings.sources)
+    sources["recipe_folders"] = [str(Path(one).absolute()) for one in sources["recipe_folders"]]
+    added = {name: settings.added.get(name, False) for name in ("strict",)}
+    return replace(settings, sources=sources, added=added)
 
 
 ADDITION = ClusterAddition()

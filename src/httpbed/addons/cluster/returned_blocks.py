@@ -1,34 +1,25 @@
-"""Commits the attempts of a block that a worker returned, or notes that the block was lost."""
+"""Makes the attempts of a block that a worker returned part of the campaign."""
 
 from __future__ import annotations
 
-import io
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.cluster import attempt_archive
-from httpbed.addons.cluster.attempt_archive import UselessError
-from httpbed.addons.cluster.messages import BlockEnd, PackedAttempt
-from httpbed.campaign.executor import MAX_RETRIES, Work
+from httpbed.addons.cluster.block import AttemptFiles, BlockEnd, BlockError, WorkerFacts
+from httpbed.base import digests
+from httpbed.base.digests import DifferentError
+from httpbed.campaign.executor import Work
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import attempts, finished, layout, machine_log
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
-from httpbed.store.machine_log import RETURNED
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId
-
-
-@dataclass(frozen=True)
-class ReturnedAttempt:
-    """An attempt that came back, in a folder that is not part of the campaign yet."""
-
-    record: Record
-    folder: Path
 
 
 class ReturnedBlocks:
@@ -40,50 +31,54 @@ class ReturnedBlocks:
     def began_on(self) -> dict[int, str]:
         """Return the machine that ran a block's trials in earlier runs, by the block."""
         trials = finished.finished_attempts(self._campaign).trials
-        rows = zip(
-            *(trials[one].to_pylist() for one in ("block", "outcome", "machine")), strict=True
-        )
+        columns = (trials[name].to_pylist() for name in ("block", "outcome", "machine"))
+        rows = zip(*columns, strict=True)
         return {
             block: machine for block, outcome, machine in rows if machine and outcome != "invalid"
         }
 
-    def take(
-        self, work: Sequence[Work], started: datetime, end: BlockEnd, archives: Sequence[bytes]
-    ) -> list[Attempt]:
+    def take(self, work: Sequence[Work], end: BlockEnd, machine: str) -> list[Attempt]:
         """Make the attempts of a block part of the campaign: all of them, or none.
 
         Raises:
-            UselessError: The block failed, or an attempt is missing or damaged.
+            BlockError: An attempt is missing or damaged.
         """
-        reason = mismatch(work, end.attempts)
-        if end.kind == "failed" or reason:
-            raise UselessError(end.reason or reason)
-        trials = {trial.id: trial for trial, _ in work}
-        came, returned = iter(archives), list[ReturnedAttempt]()
+        trials, returned = {trial.id: trial for trial, _ in work}, list[tuple[Record, Path]]()
         try:
-            for packed in end.attempts:
-                this = AttemptId(trials[packed.trial], packed.number, started)
-                if packed.travels:
-                    returned.append(self._unpacked(this, next(came, b""), end.worker))
-                else:
-                    reason = attempt_archive.too_large(packed.bytes)
-                    returned.append(self._invalid(this, reason, end.worker))
+            for files in end.attempts:
+                returned.append(self._written(files, trials))
+            require_wanted(work, [record.attempt for record, _ in returned])
         except BaseException:
-            for one in returned:
-                shutil.rmtree(one.folder)
+            for _, folder in returned:
+                shutil.rmtree(folder)
             raise
-        return self._committed(sorted(returned, key=lambda one: one.record.attempt.number))
+        returned.sort(key=lambda one: one[0].attempt.number)
+        return [self._committed(record, folder, machine) for record, folder in returned]
 
-    def _unpacked(self, this: AttemptId, archive: bytes, machine: str) -> ReturnedAttempt:
-        """Unpack an attempt, and compare it with its digests."""
-        folder = self._campaign.unfinished(this.trial, this.number)
+    def _written(self, files: AttemptFiles, trials: dict[str, Trial]) -> tuple[Record, Path]:
+        """Write the files that an attempt names into a folder, and compare their digests.
+
+        A program under test chose names and contents of the artifacts.
+        """
         try:
-            attempt_archive.unpack(io.BytesIO(archive), folder)
-            record = self._read(this.trial, this.number, folder)
+            attempt = attempts.trial_document(files[attempts.TRIAL])
+            trial, number = trials[attempt.attempt.id], attempt.attempt.number
+        except (DifferentError, KeyError, TypeError) as error:
+            raise BlockError(f"it returned an attempt that was not wanted: {error}") from None
+        folder = self._campaign.unfinished(trial, number)
+        try:
+            (folder / attempts.ARTIFACTS).mkdir()
+            for name in (attempts.TRIAL, *attempt.files):
+                path = folder / digests.path(name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(files.get(name, b""))
+            return self._read(trial, number, folder), folder
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            shutil.rmtree(folder)
+            raise BlockError(f"it returned files that exclude each other: {error}") from None
         except BaseException:
             shutil.rmtree(folder)
             raise
-        return ReturnedAttempt(_of(machine, record), folder)
 
     def _read(self, trial: Trial, number: int, folder: Path) -> Record:
         real = self._campaign.directory.resolve()
@@ -93,58 +88,44 @@ class ReturnedBlocks:
             replace(attempts.read_files(real, place), place=final_place), {trial.id: trial}
         )
         if isinstance(record, Damage):
-            raise UselessError(str(record))
+            raise BlockError(str(record))
         if reasons := attempts.altered(real, place):
-            raise UselessError(f"{final_place}: {'; '.join(reasons)}")
+            raise BlockError(f"{final_place}: {'; '.join(reasons)}")
         return record
 
-    def _invalid(self, this: AttemptId, reason: str, machine: str) -> ReturnedAttempt:
-        """Return an invalid attempt; the worker's own attempt did not come back."""
-        folder = self._campaign.unfinished(this.trial, this.number)
-        (folder / attempts.ARTIFACTS).mkdir()
-        return ReturnedAttempt(_of(machine, verdict.broken_bed(this, reason)), folder)
-
-    def _committed(self, returned: Sequence[ReturnedAttempt]) -> list[Attempt]:
-        for one in returned:
-            self._campaign.commit(one.record, one.folder)
-        return [one.record.attempt for one in returned]
+    def _committed(self, record: Record, folder: Path, machine: str) -> Attempt:
+        """Commit an attempt that names its machine."""
+        attempt = record.attempt.model_copy(update={"machine": machine})
+        self._campaign.commit(record.model_copy(update={"attempt": attempt}), folder)
+        return attempt
 
     def lose(
         self, work: Sequence[Work], started: datetime, reason: str, machine: str
     ) -> list[Attempt]:
         """Commit an invalid attempt at each trial of a block that was lost."""
-        lost = [AttemptId(trial, number, started) for trial, number in work]
-        return self._committed([self._invalid(this, reason, machine) for this in lost])
+        lost = list[Attempt]()
+        for trial, number in work:
+            folder = self._campaign.unfinished(trial, number)
+            (folder / attempts.ARTIFACTS).mkdir()
+            record = verdict.broken_bed(AttemptId(trial, number, started), reason)
+            lost.append(self._committed(record, folder, machine))
+        return lost
 
-    def note(self, block: int, ending: str, end: BlockEnd) -> None:
+    def note(self, block: int, ending: str, worker: WorkerFacts, **about: Any) -> None:
         """Append how a block ended on a machine to the campaign's log of machines."""
-        about: dict[str, Any] = {"ended": datetime.now(UTC).isoformat(timespec="seconds")}
-        if end.host and end.code:
-            about |= {"httpbed": end.code.version, "host": end.host.as_json()}
-        if ending == RETURNED:
-            about["link_certificate"] = end.certificate
-        machine_log.append(self._campaign.directory, end.worker, block, ending, about)
+        about["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
+        about |= {"httpbed": metadata.version("httpbed"), "host": worker.host.as_json()}
+        machine_log.append(self._campaign.directory, worker.name, block, ending, about)
 
 
-def _of(machine: str, record: Record) -> Record:
-    """Return a record that names the machine of its attempt."""
-    attempt = record.attempt.model_copy(update={"machine": machine})
-    return record.model_copy(update={"attempt": attempt})
+def require_wanted(work: Sequence[Work], returned: Sequence[Attempt]) -> None:
+    """Check that each trial has attempts with the numbers from the wanted one on, without a gap.
 
-
-def mismatch(work: Sequence[Work], packed: Sequence[PackedAttempt]) -> str:
-    """Return how the attempts that a worker announces differ from those that were wanted.
-
-    Each trial has attempts with the numbers from the wanted one on, without a gap.
+    Raises:
+        BlockError: It has not.
     """
-    numbers: dict[str, list[int]] = {trial.id: [] for trial, _ in work}
-    for one in packed:
-        if one.trial not in numbers:
-            return f"it returned an attempt at {one.trial}, which was not wanted"
-        numbers[one.trial].append(one.number)
     for trial, first in work:
-        found = sorted(numbers[trial.id])
-        expected = list(range(first, first + len(found)))
-        if not found or len(found) > MAX_RETRIES + 1 or found != expected:
-            return f"it returned the attempts {found} at {trial.id}, not those from {first} on"
-    return ""
+        numbers = sorted(one.number for one in returned if one.id == trial.id)
+        if not numbers or numbers != list(range(first, first + len(numbers))):
+            reason = f"it returned the attempts {numbers} at {trial.id}, not those from {first} on"
+            raise BlockError(reason)

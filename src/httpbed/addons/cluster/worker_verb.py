@@ -91,10 +91,10 @@ def command(
         _make_certificates((certificates or default_folder()).absolute())
         return
     there = scheduler(address, certificates, without_tls)
-    from httpbed.addons.cluster import worker
-    from httpbed.addons.cluster.messages import WorkerFacts
+    from httpbed.addons.cluster import block, worker
+    from httpbed.addons.cluster.block import WorkerFacts
 
-    worker.require_able()
+    block.require_able()
 
     def connected(facts: WorkerFacts) -> None:
         if as_json:
