@@ -1,6 +1,6 @@
 # The verbs of httpbed: people and CI use these, and nothing else. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick compiled build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-exactness bench-truth bench-guest bench-explain bench-claims reproduce docs
+.PHONY: help prepare demo quick test test-slow test-virtual test-install check lint types rust-lints rust-tests rust-quick compiled build build-arm64 deb calibrate bench bench-link bench-quiche bench-replay bench-speed-index bench-kills bench-campaign bench-exactness bench-truth bench-guest bench-explain bench-claims bench-identify reproduce docs
 MAKEFLAGS += --no-print-directory
 # cargo would look for make's job server, which make gives to other makes only.
 unexport MAKEFLAGS MFLAGS
@@ -126,6 +126,9 @@ bench-explain: prepare  ## planted causes: does the division find them? ARGS='--
 
 bench-claims: prepare  ## planted campaigns: how often each verdict comes; ARGS='--campaigns 600'
 	python -m bench.claims $(ARGS)
+
+bench-identify: prepare  ## whether congestion controls get their right names; ARGS='--groups seeds'
+	python -m bench.identify $(ARGS)
 
 reproduce: prepare  ## run the studies and compare with results/; STUDY=zhang2023 SCALE=smoke
 	python experiments/reproduce.py $(if $(STUDY),--study $(STUDY)) $(if $(SCALE),--scale $(SCALE)) $(if $(SEED),--seed $(SEED))

@@ -22,8 +22,9 @@ BUILD, BUILDS = "build", ("old", "new")
 """The factor of a program's two builds in one campaign, and its levels."""
 FIXED = "fixed"
 """The congestion control of a program that offers no choice."""
-TCP_CONTROLS = ("reno", "cubic", "bbr")
-"""The algorithms that the studies compare over TCP; the kernel may have others."""
+TCP_CONTROLS = ("reno", "cubic", "bbr", "bic", "htcp", "vegas", "westwood")
+"""What an experiment may choose over TCP: the algorithms of the guests' kernel. A machine's own
+kernel may lack some, which is checked before the first trial."""
 DEFAULT_CONTROL = "cubic"
 
 

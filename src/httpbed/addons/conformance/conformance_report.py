@@ -19,6 +19,7 @@ from httpbed.addons.conformance.competition import (
     SharedTransfer,
     Split,
 )
+from httpbed.addons.conformance.identification import Identification
 from httpbed.addons.conformance.properties import (
     ConformanceEvidence,
     Judgement,
@@ -58,12 +59,13 @@ def show(judgement: Judgement, record: Path | None, page: Path | None, out: Cons
         out.print(Text(f"{key:<{KEY_WIDTH}}  {line}"), soft_wrap=True)
 
 
-def who(judgement: Judgement) -> str:
-    """Name the sender in a line."""
-    key = judgement.key
+def who(tested: Judgement | Identification, control: str = "") -> str:
+    """Name the sender in a line, with its ``control`` instead of the one it is said to use."""
+    key = tested.key
     over = f"TCP of Linux {key.kernel}" if key.transport == "tcp" else "QUIC"
-    texts = [f"{key.implementation} {key.version}".strip(), over, key.congestion_control]
-    texts += [f"{name} = {value}" for name, value in judgement.sender.knobs.items()]
+    named = f"{key.implementation} {key.version}".strip()
+    texts = [named, over, control or key.congestion_control]
+    texts += [f"{name} = {value}" for name, value in tested.sender.knobs.items()]
     return ", ".join(texts)
 
 

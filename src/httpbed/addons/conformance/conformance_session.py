@@ -20,7 +20,9 @@ from typing import Any, TypeVar
 from httpbed.addons.conformance import behaviour, competition, networks, senders
 from httpbed.addons.conformance import sender as records
 from httpbed.addons.conformance.competition import SharedTransfer, Split
+from httpbed.addons.conformance.fingerprint import Conditions
 from httpbed.addons.conformance.flight import Flight, flight, load_packets
+from httpbed.addons.conformance.identification import Identification, identify
 from httpbed.addons.conformance.networks import REPLICATES, Network
 from httpbed.addons.conformance.properties import (
     ConformanceEvidence,
@@ -113,6 +115,23 @@ def prepare_competition(
     return _loaded(senders, planned, catalog, clock, **stated)
 
 
+def prepare_identification(
+    sender: Sender,
+    catalog: Catalog,
+    clock: Clock,
+    conditions: Conditions = Conditions(),  # noqa: B008 - a value
+    seed: int = SEED,
+) -> ConformanceTest:
+    """Return the trials that show a sender's fingerprint, with their experiment loaded.
+
+    Raises:
+        ConfigError: The sender cannot be tested as described; with every reason.
+    """
+    question = f"Which congestion control does {sender.implementation} send with?"
+    stated = {"question": question, "replicates": 1, "seed": seed}
+    return _loaded({UNDER_TEST: sender}, conditions.networks(), catalog, clock, **stated)
+
+
 def _loaded(
     senders: Mapping[str, Sender],
     planned: tuple[Network, ...],
@@ -120,7 +139,7 @@ def _loaded(
     clock: Clock,
     **stated: Any,
 ) -> ConformanceTest:
-    text = networks.experiment(senders, planned, seed=SEED, **stated)
+    text = networks.experiment(senders, planned, **{"seed": SEED, **stated})
     loaded = preparation.load(text, catalog, options=DesignOptions(clock=clock))
     return ConformanceTest(senders, planned, loaded, catalog)
 
@@ -147,6 +166,12 @@ def judge(
     """Judge the sender under test by the evidence of its test."""
     sender = test.senders[UNDER_TEST]
     return reach(sender, _key(test, sender, evidence.manifest), scale, evidence, suite)
+
+
+def name(test: ConformanceTest, evidence: ConformanceEvidence) -> Identification:
+    """Name the congestion control of the sender under test by the evidence of its trials."""
+    sender = test.senders[UNDER_TEST]
+    return identify(sender, _key(test, sender, evidence.manifest), evidence)
 
 
 def keep(judgement: Judgement) -> Path | None:

@@ -97,6 +97,13 @@ RECORD = "conformance.json"
     " several times. Prints shares, Jain's index and queueing delay, without a verdict.",
 )
 @click.option(
+    "--identify",
+    "is_identified",
+    is_flag=True,
+    help="Name the congestion control instead, from packets alone, or say that it is unknown. The"
+    " clock is virtual unless you choose the other.",
+)
+@click.option(
     "--client", default="curl", show_default=True, metavar="NAME", help="The client's recipe."
 )
 @click.option(
@@ -132,6 +139,7 @@ def command(
     judged_as: Control | None,
     suite: SuiteName,
     against: tuple[str, ...],
+    is_identified: bool,
     client: str,
     scale: Scale,
     jobs: int,
@@ -148,16 +156,22 @@ def command(
 
     --campaign DIR tests what a report names as never tested, one sender after another.
 
-    Exit codes: 0 every property passed (with --against: every trial could be read); 1 some did
-    not; 2 usage; 3 this machine cannot, or was too busy.
+    Exit codes: 0 every property passed (with --against: every trial could be read; with --identify:
+    the sender has a name); 1 some did not; 2 usage; 3 this machine cannot, or was too busy.
     """
     from httpbed.addons.conformance.suites import SUITES  # not for --help
 
-    options = ConformanceOptions(suite, scale, jobs, output, clock or "real", as_json=as_json)
-    beside = {"--campaign": campaign, "--against": against} if suite != "control" else {}
-    unfit = [name for name, given in beside.items() if given]
-    reasons = dict.fromkeys(unfit, f"cannot go with --suite {suite}, which tests one sender")
-    if not SUITES[suite].asks_by_control and judged_as:
+    clock_of_trials = clock or ("virtual" if is_identified else "real")
+    options = ConformanceOptions(suite, scale, jobs, output, clock_of_trials, as_json=as_json)
+    beside: dict[str, object] = {"--campaign": campaign, "--against": against}
+    if is_identified:
+        mode = "--identify, which names one sender from packets alone"
+        beside |= {"--judged-as": judged_as, "--suite": suite != "control"}
+    else:
+        mode = f"--suite {suite}, which tests one sender"
+        beside = beside if suite != "control" else {}
+    reasons = {name: f"cannot go with {mode}" for name, given in beside.items() if given}
+    if not SUITES[suite].asks_by_control and judged_as and not is_identified:
         reasons["--judged-as"] = f"changes nothing: {suite} asks the same of every sender"
     if reasons:
         raise ConfigError([Mistake(name, why, "leave it out") for name, why in reasons.items()])
@@ -176,10 +190,12 @@ def command(
         knobs=pairs(knobs),
         judged_as=judged_as,
         # Any control serves where nothing depends on it.
-        unknown_as=None if SUITES[suite].asks_by_control else "reno",
+        unknown_as=None if SUITES[suite].asks_by_control and not is_identified else "reno",
         client=client,
     )
     sender = choose(catalog, sender_options)
+    if is_identified:
+        context.exit(_identify(sender, catalog, options))
     if against:
         competitors = [choose(catalog, competitor(word, client)) for word in against]
         context.exit(_compete([sender, *competitors], catalog, options))
@@ -266,6 +282,33 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
     else:
         report.show(judgement, record, page, terminal.console())
     return _exit_code(judgement)
+
+
+def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> int:
+    """Name a sender's congestion control; return 0, 1 if unknown, 3 if the machine hindered it."""
+    from httpbed.addons.conformance import conformance_session
+    from httpbed.addons.conformance import identification_report as report
+    from httpbed.addons.conformance.identification import UNKNOWN
+    from httpbed.report import terminal
+
+    test = conformance_session.prepare_identification(sender, catalog, options.clock)
+    settings = replace(_settings(), jobs=Parallelism(options.jobs))
+    with _folder(options.output) as folder, _reporter(test.loaded) as reporter:
+        evidence = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
+    one = conformance_session.name(test, evidence)
+    page = None
+    if options.output is not None:
+        page = options.output / PAGE
+        page.write_text(report.render(one), encoding="utf-8")
+        page.with_suffix(".md").write_text(report.markdown(one), encoding="utf-8")
+        (options.output / RECORD).write_text(json.dumps(one.as_json(), indent=1) + "\n")
+    if options.as_json:
+        echo(json.dumps(one.as_json(), indent=1))
+    else:
+        report.show(one, page, terminal.console())
+    if one.naming.name != UNKNOWN:
+        return 0
+    return EXIT_HOST if evidence.invalid else 1
 
 
 def _exit_code(judgement: Judgement) -> int:

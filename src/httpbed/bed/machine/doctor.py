@@ -134,7 +134,7 @@ def require_congestion(names: Collection[str], root: Root) -> None:
     for capability in _congestion_capabilities(findings, sorted(names)):
         if capability.ok is not True:
             reason = f"this kernel has no {capability.name}: {capability.figure}"
-            raise HostError(reason, capability.remedy)
+            raise HostError(reason, f"{capability.remedy}, or use --clock virtual")
 
 
 def run_capability_tests(

@@ -1,0 +1,125 @@
+"""Does ``httpbed conformance --identify`` name senders right? A matrix of trials in virtual time.
+
+    make bench-identify    or: python -m bench.identify [--groups seeds,stacks] [--keep DIR]
+
+Each group has the senders and the conditions that its name says (:mod:`bench.identify.groups`).
+``--references`` runs the training group instead and writes ``references.json`` of the addon. No
+sender of another group, no seed and no network of theirs has a say in the references or the bounds.
+``--leave-out`` asks of the training group what happens to an algorithm that has no reference.
+``--keep`` keeps the campaigns; those that are there are continued or read.
+
+Published: Nebby names the algorithms of the Linux kernel and BBRv2 with an average accuracy of
+96.7 % (Mishra et al., SIGCOMM 2024, abstract); CCAnalyzer names all 15 of Linux that are deployed
+(Ware et al., SIGCOMM 2024, abstract); CClinguist names 12 of Linux with 97.33 % (Li et al., SIGCOMM
+2025, abstract). All three measure over real paths, where queues and jitter are not their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bench.identify.groups import GROUPS, TRAINING, Seen, transfers
+
+from httpbed.addons.conformance import fingerprint, identification
+from httpbed.addons.conformance.identification import FILE, SCHEMA, UNKNOWN
+
+DIGITS = 2
+
+
+def main() -> None:
+    """Run the groups, and print a matrix for each."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--groups", default=",".join(GROUPS))
+    options.add_argument("--references", action="store_true")
+    options.add_argument("--leave-out", action="store_true")
+    options.add_argument("--keep", type=Path)
+    words = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="httpbed-bench-") as scratch:
+        folder = words.keep or Path(scratch)
+        if words.references:
+            write_references([*transfers(TRAINING, folder / "training")])
+        elif words.leave_out:
+            leave_out([*transfers(TRAINING, folder / "training")])
+        else:
+            for name in words.groups.split(","):
+                print(f"\n{name}\n")
+                print_matrix([*transfers(GROUPS[name], folder / name)])
+
+
+def write_references(seen: Sequence[Seen]) -> None:
+    """Write the mean fingerprint of each algorithm, and a curve of one of its trials."""
+    stated = {}
+    for name in identification.TITLES:
+        own = [one for one in seen if one.truth == name]
+        if not own:
+            continue
+        print_ = fingerprint.mean([one.fingerprint for one in own])
+        stated[name] = {
+            "of": own[0].sender,
+            "n": len(own),
+            "parts": {part: rows.round(DIGITS).tolist() for part, rows in print_.parts.items()},
+            "curves": {
+                network: [round(window) for window in curve]
+                for network, curve in fingerprint.drawn(own[0].transfers)
+            },
+        }
+    lines = [f" {json.dumps(name)}: {json.dumps(one)}" for name, one in stated.items()]
+    head = f'{{"schema": {SCHEMA}, "levels": {fingerprint.LEVELS.round(DIGITS).tolist()},'
+    FILE.write_text(head + '\n"references": {\n' + ",\n".join(lines) + "\n}}\n")
+    identification.references.cache_clear()
+    print_spread(seen)
+
+
+def print_spread(seen: Iterable[Seen]) -> None:
+    """Print the distances between references, the bounds, and the spread of the training trials."""
+    known = identification.references()
+    bounds = identification.bounds(known)
+    print(f"| reference | bound | farthest own trial | {' | '.join(one.name for one in known)} |")
+    print(f"| --- | --- | --- |{' --- |' * len(known)}")
+    trials = [*seen]
+    for one in known:
+        own = (other.fingerprint for other in trials if other.truth == one.name)
+        far = max(other.distance(one.fingerprint) for other in own)
+        row = " | ".join(f"{one.fingerprint.distance(o.fingerprint):.2f}" for o in known)
+        print(f"| {one.name} | {bounds[one.name]:.2f} | {far:.2f} | {row} |")
+
+
+def print_matrix(seen: Sequence[Seen]) -> None:
+    """Print how often each algorithm got each name, and every answer that is not right."""
+    known = identification.references()
+    answers = [(one, identification.name_of(one.fingerprint, known)) for one in seen]
+    counts = Counter((one.truth, naming.name) for one, naming in answers)
+    columns = [*(one.name for one in known), UNKNOWN]
+    print(f"| sent | n | {' | '.join(columns)} |")
+    print(f"| --- | --- |{' --- |' * len(columns)}")
+    for truth in dict.fromkeys(one.truth for one in seen):
+        row = [counts[truth, name] for name in columns]
+        print(f"| {truth} | {sum(row)} | {' | '.join(str(n) if n else '' for n in row)} |")
+    right = sum(naming.name == one.truth for one, naming in answers)
+    wrong = sum(naming.name not in {one.truth, UNKNOWN} for one, naming in answers)
+    print(f"\n{right} of {len(answers)} right, {wrong} wrong, the rest unknown\n")
+    for one, naming in answers:
+        far = ", ".join(f"{name} {naming.distances[name]:.2f}" for name in naming.nearest)
+        mark = "" if naming.name == one.truth else f"  <- {one.truth}"
+        print(f"{one.sender}, seed {one.seed}: {naming.name} ({far or 'not whole'}){mark}")
+
+
+def leave_out(seen: Sequence[Seen]) -> None:
+    """Print the names of training trials without the reference of their own algorithm."""
+    known = identification.references()
+    bounds = identification.bounds(known)
+    for one in seen:
+        others = [other for other in known if other.name != one.truth]
+        nearest = min(others, key=lambda other: one.fingerprint.distance(other.fingerprint))
+        far = one.fingerprint.distance(nearest.fingerprint)
+        name = nearest.name if far <= bounds[nearest.name] else UNKNOWN
+        print(f"{one.sender}, seed {one.seed}: {name} (nearest {nearest.name}, {far:.2f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""Names the congestion control of a sender that httpbed does not know, by the nearest reference.
+
+References are the mean fingerprints (:mod:`.fingerprint`) of senders whose algorithm is known: the
+seven of the guests' kernel, and ngtcp2's BBRv3. ``make bench-identify ARGS=--references`` makes
+them again. A sender has the name of the nearest reference, unless it is farther from it than its
+**bound**: then it is unknown. The bound of a reference is half the distance to the nearest other
+one. The distance is a metric, so nothing within the bound of one reference is nearer to another.
+A reference far from all others would take in much that nobody knows, so no bound is larger than
+the median of them. The bounds follow from the references alone: no sender that is tested has a say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from httpbed.addons.conformance.fingerprint import PARTS, Fingerprint, fingerprint
+from httpbed.addons.conformance.flight import Floats
+from httpbed.addons.conformance.properties import ConformanceEvidence, SenderTransfer
+from httpbed.addons.conformance.sender import Sender, SenderKey
+
+SCHEMA = 1
+UNKNOWN = "unknown"
+TITLES: Mapping[str, str] = {
+    "reno": "Reno",
+    "cubic": "CUBIC",
+    "bbr": "BBRv1",
+    "bbr3": "BBRv2 or v3",
+    "bic": "BIC",
+    "htcp": "H-TCP",
+    "vegas": "Vegas",
+    "westwood": "Westwood",
+    UNKNOWN: "an algorithm that httpbed does not know",
+}
+FILE = Path(__file__).with_name("references.json")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A congestion control that can be named."""
+
+    name: str
+    fingerprint: Fingerprint
+    curves: Mapping[str, Floats]
+    """The window of one of its transfers in each network, every ``STEP_S``."""
+
+
+@cache
+def references() -> tuple[Reference, ...]:
+    """Return the references of this version."""
+    stated = json.loads(FILE.read_text())["references"]
+    return tuple(
+        Reference(
+            name,
+            Fingerprint({part: np.array(rows) for part, rows in one["parts"].items()}),
+            {network: np.array(curve) for network, curve in one["curves"].items()},
+        )
+        for name, one in stated.items()
+    )
+
+
+def bounds(known: Sequence[Reference]) -> dict[str, float]:
+    """Return the distance from each reference beyond which a sender is unknown."""
+    halves = {
+        one.name: min(one.fingerprint.distance(o.fingerprint) for o in known if o is not one) / 2
+        for one in known
+    }
+    most = median(halves.values())
+    return {name: min(half, most) for name, half in halves.items()}
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How far a fingerprint is from each reference."""
+
+    distances: Mapping[str, float]
+    """By reference, nearest first; empty if the fingerprint is not whole."""
+    bound: float
+    """Of the nearest reference."""
+
+    @property
+    def name(self) -> str:
+        """Return the nearest reference, or :data:`UNKNOWN`."""
+        nearest = next(iter(self.distances), UNKNOWN)
+        return nearest if self.distances and self.distances[nearest] <= self.bound else UNKNOWN
+
+    @property
+    def nearest(self) -> tuple[str, ...]:
+        """Return the two nearest references; none if the fingerprint is not whole."""
+        return tuple(self.distances)[:2]
+
+    @property
+    def confidence(self) -> float | None:
+        """Return how much nearer the nearest reference is than the runner-up, from 0 to 1.
+
+        It is no probability: at 0 both are equally near, at 1 the sender equals the reference.
+        """
+        if len(self.nearest) < 2:
+            return None
+        first, second = (self.distances[one] for one in self.nearest)
+        return 1 - first / second
+
+
+def name_of(seen: Fingerprint, known: Sequence[Reference]) -> Naming:
+    """Name a fingerprint; one that is not whole is unknown."""
+    if not seen.is_whole():
+        return Naming({}, 0.0)
+    far = {one.name: seen.distance(one.fingerprint) for one in known}
+    far = dict(sorted(far.items(), key=lambda one: one[1]))
+    return Naming(far, bounds(known)[next(iter(far))])
+
+
+@dataclass(frozen=True)
+class Identification:
+    """What a sender's packets say about its congestion control."""
+
+    sender: Sender
+    key: SenderKey
+    evidence: ConformanceEvidence
+    seen: Fingerprint
+    naming: Naming
+    held_bytes: float | None
+    """The window that something else than congestion control holds; None if nothing does."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON values; distances are in factors of two."""
+        return {
+            "schema": SCHEMA,
+            "sender": self.key.as_json(),
+            "name": self.naming.name,
+            "confidence": self.naming.confidence,
+            "distances": dict(self.naming.distances),
+            "bound": self.naming.bound,
+            "nearest_by_part": {part: nearest_in(self.seen, part) for part in self.seen.parts},
+            "not_seen": [part for part in PARTS if part not in self.seen.parts],
+            "held_window_bytes": self.held_bytes,
+            "unreadable": [*self.evidence.unreadable],
+            "command": self.evidence.manifest.get("command", ""),
+        }
+
+
+def nearest_in(seen: Fingerprint, part: str) -> str:
+    """Return the reference that is nearest in one part."""
+    alone = Fingerprint({part: seen.parts[part]})
+    return min(references(), key=lambda one: alone.distance(one.fingerprint)).name
+
+
+def identify(sender: Sender, key: SenderKey, evidence: ConformanceEvidence) -> Identification:
+    """Name the congestion control of a sender by the transfers of its test."""
+    transfers = evidence.transfers.every
+    seen = fingerprint(transfers)
+    held = [held_bytes(one) for one in transfers]
+    return Identification(
+        sender,
+        key,
+        evidence,
+        seen,
+        name_of(seen, references()),
+        next((one for one in held if one is not None), None),
+    )
+
+
+def held_bytes(transfer: SenderTransfer) -> float | None:
+    """Return the window that something else than congestion control holds, in bytes of packets."""
+    held = transfer.held_window
+    return None if held is None else held * transfer.flight.full_bytes
