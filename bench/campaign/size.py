@@ -4,9 +4,10 @@
 
 The campaign is synthesised (``tests/support/synthesised_campaigns.py``): the product's own code
 plans its trials and commits its attempts, and each attempt has the checks, observations and
-artifacts of a recorded one. Each verb is a process of its own. *compact* is ``httpbed status`` as
-the first reader: it parses all attempts and writes the tables. All verbs after it read the tables,
-and ``httpbed verify`` all files. *resume* is ``httpbed run`` until its first trial would start.
+artifacts of a recorded one. Each verb is a process of its own. *compact* is ``httpbed report
+--status`` as the first reader: it parses all attempts and writes the tables. All verbs after it
+read the tables, and ``httpbed verify`` all files. *resume* is ``httpbed run`` until its first
+trial would start.
 
 Each verb has a goal for 100,000 trials, in CPU seconds, and may take 2 GB. The bench fails if a
 verb exceeds them.
@@ -74,9 +75,9 @@ def steps(folder: Path, trials: int) -> Iterator[Step]:
     yield Step("plan", [*HTTPBED, "plan", file], 20)
     yield Step("plan --json", [*HTTPBED, "plan", "--json", file], 20)
     yield Step("synthesise", [*STEP, "synthesise", file, campaign, str(PENDING)])
-    yield Step("compact", [*HTTPBED, "status", campaign], 120)
+    yield Step("compact", [*HTTPBED, "report", campaign, "--status"], 120)
     yield Step("resume", [*STEP, "resume", file, campaign, str(PENDING)], 30)
-    yield Step("status", [*HTTPBED, "status", campaign], 15)
+    yield Step("status", [*HTTPBED, "report", campaign, "--status"], 15)
     output = str(folder / "observations.parquet")
     yield Step("export", [*HTTPBED, "export", campaign, "--format", "parquet", "-o", output], 30)
     yield Step("claims", [*HTTPBED, "claims", campaign], 60)

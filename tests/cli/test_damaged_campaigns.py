@@ -162,7 +162,9 @@ def test_a_campaign_whose_own_file_is_damaged_is_refused(
     """Exit 2, and the file is named; verify counts it, unless there is no campaign at all."""
     DAMAGES[damage](campaign / name)
     # Without a design, a status could not say how far the campaign is.
-    code, out, err = httpbed("status", campaign) if name != OWN[1] else httpbed("report", campaign)
+    code, out, err = (
+        httpbed("report", campaign, "--status") if name != OWN[1] else httpbed("report", campaign)
+    )
     assert code == 2, (out, err)
     assert name in err
     assert all(line.isprintable() for line in err.splitlines())
@@ -184,11 +186,11 @@ def test_a_damaged_attempt_is_named_and_counts_as_missing(
     (file, *_) = sorted(campaign.glob(f"trials/*/*/*/{name}"))
     DAMAGES[damage](file)
     place = str(file.parent.relative_to(campaign))
-    code, out, _ = httpbed("status", campaign)
+    code, out, _ = httpbed("report", campaign, "--status")
     assert code == 0
     assert "1 of 12 trials ended" in out
     assert any(line.strip().startswith(f"{place}: ") for line in out.splitlines()), out
-    (damaged,) = json.loads(httpbed("status", campaign, "--json")[1])["damaged"]
+    (damaged,) = json.loads(httpbed("report", campaign, "--status", "--json")[1])["damaged"]
     assert damaged["place"] == place
     for words in (("export", campaign), ("export", campaign)):  # made, and read from the cache
         code, out, err = httpbed(*words)
@@ -243,8 +245,8 @@ def test_other_damaged_files_are_ignored_or_named(
     """A campaign is read without its lock; only a log that is no ordinary file stops a reader."""
     DAMAGES[damage](campaign / name)
     assert httpbed("verify", campaign)[0] == 0
-    for verb in ("status", "export"):
-        code, _, err = httpbed(verb, campaign)
+    for verb, *options in (("report", "--status"), ("export",)):
+        code, _, err = httpbed(verb, campaign, *options)
         assert code == (0 if name == "lock" or damage in READABLE else 2)
         assert (f"{name}: is damaged: " in err) == (code == 2)
 
@@ -260,7 +262,7 @@ def test_an_attempt_of_another_trial_is_rejected(httpbed: Command, campaign: Pat
     other = stored_campaigns.make(campaign.parent / "other", text=text)
     (folder,) = stored_campaigns.keep(other, stored_campaigns.record(foreign))
     shutil.copytree(folder, campaign / f"trials/0001/{foreign.id}/1")
-    said = json.loads(httpbed("status", campaign, "--json")[1])
+    said = json.loads(httpbed("report", campaign, "--status", "--json")[1])
     assert said["outcomes"] == {"completed": 1}
     reasons = {one["place"].split("/", 2)[2]: one["reasons"] for one in said["damaged"]}
     own = str(first.relative_to(campaign))
@@ -289,7 +291,7 @@ def test_a_malformed_attempt_is_damaged_even_with_a_correct_digest(
     (file, *_) = sorted(campaign.glob("trials/*/*/*/trial.json"))
     text = said + b',\n "sha256": "' + b"0" * 64 + b'"\n}\n'
     file.write_bytes(text.replace(b"0" * 64, hashlib.sha256(text).hexdigest().encode()))
-    code, out, _ = httpbed("status", campaign)
+    code, out, _ = httpbed("report", campaign, "--status")
     assert code == 0
     assert "trial.json cannot be parsed: " in out
 
@@ -304,7 +306,7 @@ def test_a_value_edited_by_hand_is_noticed(httpbed: Command, campaign: Path) -> 
         text = file.read_text()
         file.write_text(text.replace(old, new))
         assert file.read_text() != text
-    assert "0 of 12 trials ended" in httpbed("status", campaign)[1]
+    assert "0 of 12 trials ended" in httpbed("report", campaign, "--status")[1]
     _, out, _ = httpbed("verify", campaign)
     assert "observations.jsonl has another SHA-256 than when it was written" in out
     assert "trial.json has another SHA-256 than when it was written" in out
@@ -341,7 +343,7 @@ def test_a_link_in_the_place_of_a_campaigns_folder_is_refused(
     (campaign / name).mkdir(exist_ok=True)
     (campaign / name).rename(campaign.parent / name)
     (campaign / name).symlink_to(campaign.parent / name)
-    code, _, err = httpbed("status", campaign)
+    code, _, err = httpbed("report", campaign, "--status")
     assert (code, "is not a folder of its own" in err) == (2, True)
     with pytest.raises(ConfigError, match="is not a folder"):
         _resumed(campaign)
@@ -360,7 +362,7 @@ def test_a_file_in_place_of_a_trials_folder_is_moved_away(httpbed: Command, camp
     assert aside == {f"trials-0001-{folder.name}", f"unfinished-{folder.name}-1"}
 
 
-@pytest.mark.parametrize("verb", ["status", "report", "export", "verify"])
+@pytest.mark.parametrize("verb", ["report", "export", "verify"])
 def test_verbs_reject_a_loop_of_links(httpbed: Command, tmp_path: Path, verb: str) -> None:
     """One line, and exit code 2."""
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -399,7 +401,7 @@ def test_a_damaged_earlier_attempt_is_moved_too(httpbed: Command, campaign: Path
         stored_campaigns.record(trial, 2, seconds=2.5),
     )
     (campaign / f"trials/0001/{trial.id}/1/observations.jsonl").write_text("")
-    assert "3 of 12 trials ended" in httpbed("status", campaign)[1]
+    assert "3 of 12 trials ended" in httpbed("report", campaign, "--status")[1]
     _resumed(campaign)
     assert made.attempts()[trial.id].number == 2
     assert [path.name for path in (campaign / "damaged").iterdir()] == [f"trials-0001-{trial.id}-1"]

@@ -150,7 +150,7 @@ def test_hostile_files_give_an_error_message(
     [
         ["validate", "{there}/{long}"],
         ["validate", "{file}/below"],
-        ["status", "{there}/{long}"],
+        ["report", "{there}/{long}", "--status"],
         ["export", "{campaign}", "-o", "{there}/{long}"],
         ["toolbox", "--recipes", "{there}/{long}"],
         ["validate"],

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 import stored_campaigns
 import synthesised_campaigns
-from httpbed.addons.live import status_verb as status
 from httpbed.campaign import executor
+from httpbed.cli import report
 from httpbed.experiment.trial import Trial
 from httpbed.store import attempts, finished, query, tables
 from httpbed.store import campaign as campaigns
@@ -70,8 +70,8 @@ def synthesised(trials: tuple[Trial, ...] = TRIALS) -> int:
 def test_status_counts_the_last_attempt_of_every_trial(large: Campaign) -> None:
     """The synthesis says how each trial ends."""
     last = [[*synthesised_campaigns.records(trial)][-1] for trial in TRIALS]
-    words = [str(large.directory), "--json"]
-    printed = json.loads(CliRunner().invoke(status.command, words, catch_exceptions=False).stdout)
+    words = [str(large.directory), "--status", "--json"]
+    printed = json.loads(CliRunner().invoke(report.command, words, catch_exceptions=False).stdout)
     assert printed["planned"] == 320
     assert printed["outcomes"] == Counter(one.attempt.outcome.kind for one in last)
 

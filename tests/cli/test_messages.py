@@ -37,7 +37,7 @@ def test_a_misspelt_campaign_and_program_get_a_suggestion(httpbed: Command, tmp_
         tmp_path / "losses-2", [stored_campaigns.record(stored_campaigns.loaded().trials[0])]
     )
     (tmp_path / "losses-3").mkdir()
-    for verb in ("status", "report", "gate", "explain"):
+    for verb in ("report", "gate", "explain"):
         code, _, err = httpbed(verb, tmp_path / "losses-1")
         assert (code, str(tmp_path / "losses-2") in err, "losses-3" in err) == (2, True, False)
     code, _, err = httpbed("toolbox", "unheard-of")

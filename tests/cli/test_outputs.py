@@ -75,7 +75,9 @@ def test_an_output_may_be_a_device(
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize("words", [("status",), ("report",), ("report", "--format", "markdown")])
+@pytest.mark.parametrize(
+    "words", [("report", "--status"), ("report",), ("report", "--format", "markdown")]
+)
 def test_a_terminal_without_utf_8_gets_other_characters(
     httpbed: Command, campaign: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:

@@ -1,4 +1,4 @@
-"""``httpbed status`` and the process beside a run, on campaigns in which nothing runs."""
+"""``httpbed report --status`` and the process beside a run, on campaigns in which nothing runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def held(folder: Path) -> Iterator[Campaign]:
 
 def test_a_status_is_one_screen(httpbed: Command, folder: Path) -> None:
     """Progress, outcomes, reasons, the damaged attempt, and the estimates."""
-    code, out, err = httpbed("status", folder)
+    code, out, err = httpbed("report", folder, "--status")
     lines = out.splitlines()
     assert (code, err) == (0, "")
     assert lines[0].startswith(
@@ -71,12 +71,13 @@ def test_several_campaigns_have_a_status_each(
 ) -> None:
     """As text below each other, and as a line of JSON each."""
     other = stored_campaigns.make(tmp_path / "other").directory
-    code, out, _ = httpbed("status", folder, other)
+    code, out, _ = httpbed("report", folder, other, "--status")
     assert code == 0
     assert f"{folder}: 3 of 12 trials" in out
     assert f"{other}: 0 of 12 trials" in out
     found = [
-        json.loads(line) for line in httpbed("status", folder, other, "--json")[1].splitlines()
+        json.loads(line)
+        for line in httpbed("report", folder, other, "--status", "--json")[1].splitlines()
     ]
     assert [(one["directory"], one["ended"]) for one in found] == [
         (str(folder), 3),
@@ -86,7 +87,7 @@ def test_several_campaigns_have_a_status_each(
 
 def test_a_status_says_that_a_run_is_in_progress(httpbed: Command, held: Campaign) -> None:
     """It reads the kernel's locks, and does not take the run's."""
-    found = json.loads(httpbed("status", held.directory, "--json")[1])
+    found = json.loads(httpbed("report", held.directory, "--status", "--json")[1])
     assert (found["running"], found["note"][:9]) == (True, "Estimates")
 
 
@@ -95,7 +96,7 @@ def test_a_watch_of_a_campaign_without_run_ends_at_once(
     httpbed: Command, folder: Path, words: tuple[str, ...]
 ) -> None:
     """With the status, once."""
-    code, out, _ = httpbed("status", folder, "--watch", *words)
+    code, out, _ = httpbed("report", folder, "--status", "--watch", *words)
     assert code == 0
     assert out.count("3 of 12 trials ended") == 1
 
@@ -104,7 +105,7 @@ def test_a_port_in_use_is_a_mistake_beside_others(httpbed: Command, tmp_path: Pa
     """Nothing is read or run."""
     with serve_option.listen(0) as listening:
         port = listening.getsockname()[1]
-        code, _, err = httpbed("status", tmp_path / "nothing", "--serve", str(port))
+        code, _, err = httpbed("report", tmp_path / "nothing", "--status", "--serve", str(port))
         lines = err.splitlines()
         assert (code, len(lines)) == (2, 2)
         assert lines[0].startswith(f"httpbed: --serve: port {port} is in use; choose another port")

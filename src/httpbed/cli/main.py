@@ -61,6 +61,7 @@ GONE: Mapping[str, str] = {
     "mirror": "use httpbed pages mirror",
     "profiles": "use httpbed toolbox profiles",
     "recipes": "use httpbed toolbox",
+    "status": "use httpbed report DIR --status",
     "schema": "use httpbed validate --schema",
 }
 """Verbs of earlier versions, and what to use instead."""

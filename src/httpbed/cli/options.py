@@ -6,13 +6,14 @@ Options about an experiment are in :mod:`httpbed.cli.experiment_argument`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from httpbed.base import units
+from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
@@ -195,3 +196,30 @@ def complete_clients(context: click.Context, parameter: click.Parameter, typed: 
 def beginning(names: Iterable[str], typed: str) -> list[str]:
     """Return the names that begin with what is typed, in order."""
     return sorted(name for name in names if name.startswith(typed))
+
+
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Adds an option to a command, as :func:`click.option` does."""
+
+
+class CampaignView:
+    """What ``httpbed report`` shows of campaigns in place of their results, on request."""
+
+    options: tuple[Option, ...] = ()
+
+    def asked_by(self, chosen: Mapping[str, Any]) -> str:
+        """Return the option that asks for it, by the values of all options; empty without one."""
+        raise NotImplementedError
+
+    def show(
+        self, directories: Sequence[Path], chosen: Mapping[str, Any], *, as_json: bool
+    ) -> None:
+        """Show it.
+
+        Raises:
+            ConfigError: With every mistake.
+        """
+        raise NotImplementedError
+
+
+VIEWS = Seam("views of campaigns", CampaignView)

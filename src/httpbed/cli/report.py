@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.options import (
     CAMPAIGN,
     FORMATS,
+    VIEWS,
     OneOf,
     factor_levels,
     format_mistakes,
@@ -34,8 +35,15 @@ if TYPE_CHECKING:  # slow, and not for --help
 _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 
 
+def _views_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the views that addons add."""
+    for option in reversed([option for view in VIEWS.provided() for option in view.options]):
+        function = option(function)
+    return function
+
+
 @verb("report")
-@click.argument("directory", metavar="DIR", type=CAMPAIGN)
+@click.argument("directories", metavar="DIR", type=CAMPAIGN, nargs=-1, required=True)
 @json_option
 @click.option(
     "--format",
@@ -91,6 +99,7 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
     metavar="BLOCK/TRIAL",
     help="Show one trial: its page load, or its course over time and each hand-over, with figures.",
 )
+@_views_options
 @click.option(
     "-v",
     "--verbose",
@@ -99,7 +108,7 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 )
 def command(
     *,
-    directory: Path,
+    directories: tuple[Path, ...],
     as_json: bool,
     form: str | None,
     output: Path | None,
@@ -110,6 +119,7 @@ def command(
     timeline: bool,
     trial: str | None,
     verbose: bool,
+    **viewed: Any,
 ) -> None:
     """Print the results of the campaign in DIR, and write its HTML report and figures.
 
@@ -134,6 +144,15 @@ def command(
         "--timeline": timeline,
         "-v": verbose,
     }
+    for view in VIEWS.provided():
+        if option := view.asked_by(viewed):
+            without = {**chosen, "--trial": trial, "--format": form}
+            _refuse(option, [name for name, value in without.items() if value])
+            view.show(directories, viewed, as_json=as_json)
+            return
+    if len(directories) > 1:
+        raise ConfigError([Mistake("DIR", "is one campaign", "name one folder")])
+    (directory,) = directories
     _require_compatible(form, chosen, trial, as_json=as_json)
     form = "json" if as_json else form or "text"
     if trial is not None:
@@ -147,6 +166,13 @@ def command(
         return
     results = _completed(results, experiment_file, [query.read(one) for one in beside])
     _whole(results, metric, base, form=form, output=output, every_trial=timeline, verbose=verbose)
+
+
+def _refuse(option: str, given: Iterable[str]) -> None:
+    """Raise ConfigError with every option that has no effect beside one that shows a view."""
+    reason = f"has no meaning with {option}"
+    if mistakes := [Mistake(name, reason, "leave one of them out") for name in given]:
+        raise ConfigError(mistakes)
 
 
 def _completed(results: Results, file: Path | None, beside: Sequence[Results]) -> Results:

@@ -1,7 +1,7 @@
 """How far a campaign is: what ended and why, the estimates so far, and the time left.
 
-One value for every view: ``httpbed status``, the terminal during a run, and the local page. The
-estimates are those of the report. They change until the campaign ends.
+One value for every view: ``httpbed report --status``, the terminal during a run, the local page.
+The estimates are those of the report. They change until the campaign ends.
 """
 
 from __future__ import annotations

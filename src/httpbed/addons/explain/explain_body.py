@@ -185,7 +185,9 @@ def _no_treatment(
     results: Results, words: str, levels: Mapping[str, set[str]], count: int
 ) -> Mistake:
     if not count:
-        return Mistake("--why", f"{words!r} has no valid trial", "httpbed status lists them")
+        return Mistake(
+            "--why", f"{words!r} has no valid trial", "httpbed report --status lists them"
+        )
     more = [
         name for name, some in results.experiment.factors.items() if name not in levels and some[1:]
     ]

@@ -6,13 +6,11 @@ Start at ``watch``, which yields documents; ``terminal`` and ``server`` show the
 
 from __future__ import annotations
 
-from httpbed.base.addon import Addon, Verb
+from httpbed.base.addon import Addon
 
 ADDON = Addon(
     provides={
         "additions to campaigns": ("httpbed.addons.live.live_view:ADDITION",),
+        "views of campaigns": ("httpbed.addons.live.status_view:VIEW",),
     },
-    verbs=(
-        Verb("status", "Show how far a campaign is.", "read", "httpbed.addons.live.status_verb"),
-    ),
 )

@@ -90,7 +90,7 @@ class LiveView(View):
 
     def _end(self, process: subprocess.Popen[str], *, at_once: bool) -> None:
         if process.poll() not in {None, 0}:
-            say("note: the live view ended early; httpbed status shows the campaign")
+            say("note: the live view ended early; httpbed report --status shows the campaign")
         if at_once:
             process.kill()
         try:

@@ -163,7 +163,7 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
             written += 1
     if not written and not unread:
         reason = "has no page load in a valid attempt"
-        remedy = 'see httpbed status; a [workload] with kind = "page" loads pages'
+        remedy = 'see httpbed report --status; a [workload] with kind = "page" loads pages'
         raise ConfigError([Mistake(str(results.directory), reason, remedy)])
     yield from (f"{count} loads without bodies: {why}" for why, count in bodiless.items() if count)
     yield f"{written} loads written to {folder}"

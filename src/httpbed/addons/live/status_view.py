@@ -1,4 +1,4 @@
-"""``httpbed status``: show how far a campaign is."""
+"""``httpbed report --status``: how far a campaign is."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import click
 from httpbed.addons.live import serve_option
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo, say
-from httpbed.cli.options import CAMPAIGN, json_option
-from httpbed.cli.verb import verb
+from httpbed.cli.options import CampaignView
 
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.report.terminal import Console
@@ -24,45 +23,67 @@ LINE_EVERY_S = 60.0
 """Between two lines of a watch that is not on a terminal."""
 
 
-@verb("status")
-@click.argument("directories", metavar="DIR...", type=CAMPAIGN, nargs=-1, required=True)
-@click.option(
-    "--watch", "watches", is_flag=True, help="Show it again after each change, until the run ends."
-)
-@serve_option.serve_option
-@json_option
-def command(
-    *, directories: tuple[Path, ...], watches: bool, port: int | None, as_json: bool
-) -> None:
-    """Show how far campaigns are, why trials failed, and the estimates so far.
+class StatusView(CampaignView):
+    """How far campaigns are, why trials failed, and the estimates so far.
 
-    Use it during a run, from another terminal, or to see whether a campaign is complete. It names
-    attempts whose trial.json, observations or hand-overs differ from their digests; they count as
-    missing. During a run it works at idle priority. With --watch it uses at most 1 % of a core, and
-    --json prints a line for each change.
+    During a run it works at idle priority. With ``--watch`` it uses at most 1 % of a core.
     """
-    from httpbed.addons.live import watch
-    from httpbed.bed.machine import machine_load
-    from httpbed.cli.campaign_folders import named_twice
-    from httpbed.report.terminal import console
-    from httpbed.store import campaign_folder
 
-    if any(map(campaign_folder.is_locked, directories)):
-        machine_load.become_idle()
-    mistakes = [*named_twice(directories)]
-    if len(directories) > 1:
-        given = (("--watch", watches), ("--serve", port is not None))
-        reason, remedy = "shows one campaign", "name one folder"
-        mistakes += [Mistake(option, reason, remedy) for option, is_given in given if is_given]
-    if mistakes or not (watches or port is not None):
-        _show(_read(directories, mistakes), as_json=as_json)
-    elif port is not None:
-        _serve(directories[0], port, as_json=as_json)
-    elif as_json:
-        for document in watch.documents(directories[0]):
-            echo(json.dumps(document))
-    else:
-        _watch(directories[0], console())
+    name = "status"
+    options = (
+        click.option(
+            "--status",
+            "shows_status",
+            is_flag=True,
+            help="Show how far each DIR is, why trials failed, and the estimates so far: during a"
+            " run, from another terminal, or to see whether a campaign is complete.",
+        ),
+        click.option(
+            "--watch",
+            "watches",
+            is_flag=True,
+            help="Show the status again after each change, until the run ends; with --json, a line"
+            " for each.",
+        ),
+        serve_option.serve_option,
+    )
+
+    def asked_by(self, chosen: Mapping[str, Any]) -> str:
+        """Return the first option of the status that is given."""
+        given = {
+            "--status": chosen["shows_status"],
+            "--watch": chosen["watches"],
+            "--serve": chosen["port"] is not None,
+        }
+        return next((option for option, is_given in given.items() if is_given), "")
+
+    def show(
+        self, directories: Sequence[Path], chosen: Mapping[str, Any], *, as_json: bool
+    ) -> None:
+        """Show the status of several campaigns once, or follow that of one."""
+        from httpbed.addons.live import watch
+        from httpbed.bed.machine import machine_load
+        from httpbed.cli.campaign_folders import named_twice
+        from httpbed.report.terminal import console
+        from httpbed.store import campaign_folder
+
+        watches, port = chosen["watches"], chosen["port"]
+        if any(map(campaign_folder.is_locked, directories)):
+            machine_load.become_idle()
+        mistakes = [*named_twice(directories)]
+        if len(directories) > 1:
+            given = (("--watch", watches), ("--serve", port is not None))
+            reason, remedy = "shows one campaign", "name one folder"
+            mistakes += [Mistake(option, reason, remedy) for option, is_given in given if is_given]
+        if mistakes or not (watches or port is not None):
+            _show(_read(directories, mistakes), as_json=as_json)
+        elif port is not None:
+            _serve(directories[0], port, as_json=as_json)
+        elif as_json:
+            for document in watch.documents(directories[0]):
+                echo(json.dumps(document))
+        else:
+            _watch(directories[0], console())
 
 
 def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Document]:
@@ -140,3 +161,6 @@ def _watch(directory: Path, out: Console) -> None:
                 printed_s = time.monotonic()
                 out.print(Text(terminal.heading(last)), soft_wrap=True)
     _print(last, out)
+
+
+VIEW = StatusView()
