@@ -19,9 +19,8 @@ import pytest
 import open_page
 from campaigns import Ending, campaign, timed
 from families import until
-from httpbed.addons.live import serve_option, server
+from httpbed.addons.live import serve_option, server, status
 from httpbed.addons.live.watch import document
-from httpbed.results import status
 from orchestrator import Run
 from real_runs import SmallExperiment
 

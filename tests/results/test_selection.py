@@ -13,8 +13,9 @@ import campaigns
 import reports
 from campaigns import Ending
 from httpbed.addons.claims import judging
+from httpbed.addons.compare import regression
 from httpbed.experiment.factorial import treatment_key
-from httpbed.results import regression, sample, selection
+from httpbed.results import sample, selection
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 

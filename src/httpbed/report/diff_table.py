@@ -1,19 +1,112 @@
-"""The comparison of two campaigns, on the terminal and as JSON values."""
+"""Compared treatments as a table and as JSON values, and what ``httpbed diff`` says of them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
+
+from rich.padding import Padding
 
 from httpbed.experiment.design import Difference
 from httpbed.experiment.metric import METRICS
-from httpbed.report import change_table
-from httpbed.report.document import Cell, Column, Tone
+from httpbed.report import terminal_report
+from httpbed.report.document import Cell, Column, Table, Tone
+from httpbed.report.phrasing import (
+    DASH,
+    NumberFormat,
+    compared_blocks,
+    number_format,
+    percent,
+    sentence_case,
+    title,
+    whole_treatment,
+)
 from httpbed.report.terminal import Console
-from httpbed.results.campaign_comparison import TreatmentDifference
+from httpbed.results.campaign_comparison import ComparedTreatment, TreatmentDifference
 from httpbed.store import resume
 from httpbed.store.results import Results
+
+OPEN = 1e4
+"""No two measured times have this ratio. Trials that timed out rank far beyond their limit."""
+
+
+def compared_table(
+    rows: Sequence[ComparedTreatment],
+    metric: str,
+    *last: Column,
+    sides: tuple[str, str] = ("before", "after"),
+) -> Table:
+    """Lay out both medians and the change of each treatment; times are in milliseconds."""
+    scale = _scale(metric, [one.value for row in rows for one in row.medians if one])
+    names = (whole_treatment(row.levels) for row in rows)
+    medians = zip(*(row.medians for row in rows), strict=True)
+    shares = {row.coverage for row in rows if row.coverage}
+    covered = f"{'at least ' * (len(shares) > 1)}{percent(min(shares))}" if shares else ""
+    return Table(
+        "Change",
+        f"{sentence_case(title(metric))} {' and '.join(sides)}"
+        + (f"; the interval covers {covered}" if covered else ""),
+        (
+            Column.of("treatment", names, wraps=True),
+            *(
+                Column.of(header, (scale.bounded(one) if one else DASH for one in column))
+                for header, column in zip(sides, medians, strict=True)
+            ),
+            Column(f"change [{covered}]" if covered else "change", tuple(map(_change_cell, rows))),
+            Column.of("n", (compared_blocks(row.pairs, row.blocks) for row in rows), wraps=True),
+            *last,
+        ),
+    )
+
+
+def _scale(metric: str, values: Sequence[float]) -> NumberFormat:
+    scale = number_format(metric, values)
+    if METRICS[metric].unit != "s":
+        return scale
+    smallest = 1000 * min(map(abs, values), default=1.0)
+    return NumberFormat(
+        1e-3, "ms", next((n for n, least in ((1, 100), (2, 10)) if smallest >= least), 3)
+    )
+
+
+def _change_cell(one: ComparedTreatment) -> Cell:
+    if not math.isfinite(one.ratio):
+        return Cell(DASH)
+    return Cell(f"{_percent(one.ratio)} %", f"[{_interval(one)}]")
+
+
+def _interval(one: ComparedTreatment) -> str:
+    ends = (one.low, one.high)
+    return ", ".join("any" if not 1 / OPEN < end < OPEN else _percent(end) for end in ends)
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.{1 if abs(ratio - 1) >= 1e-3 else 2}f}"
+
+
+def show_table(shown: Table, out: Console) -> None:
+    """Print a table of treatments."""
+    out.print(Padding(terminal_report.fitted(shown, out.width - 1).table, (0, 0, 0, 1)))
+
+
+def change_text(one: ComparedTreatment) -> str:
+    """Return the change with its interval, such as ``+3.3 % [+3.1, +3.6]``; empty without one."""
+    return f"{_percent(one.ratio)} % [{_interval(one)}]" if math.isfinite(one.ratio) else ""
+
+
+def compared_values(row: ComparedTreatment) -> Mapping[str, Any]:
+    """Return a treatment's comparison for :func:`json.dumps`; what is not finite is null."""
+    numbers = {"ratio": row.ratio, "low": row.low, "high": row.high}
+    return {
+        "levels": dict(row.levels),
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "medians": [asdict(one) if one else None for one in row.medians],
+        "blocks": list(row.blocks),
+        "pairs": row.pairs,
+        "completed": [tally.completed for tally in row.tallies],
+    }
 
 
 def changes(old: Results, new: Results, settings: Sequence[Difference]) -> list[Difference]:
@@ -35,9 +128,7 @@ def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) 
     )
     words = tuple(Cell(_words(one), tone=_tone(one, metric)) for one in differences)
     last = Column.of("completed", completed), Column("difference", words, wraps=True)
-    change_table.show_table(
-        change_table.compared_table(differences, metric, *last, sides=("A", "B")), out
-    )
+    show_table(compared_table(differences, metric, *last, sides=("A", "B")), out)
 
 
 def _words(difference: TreatmentDifference) -> str:
@@ -103,7 +194,7 @@ def values(
 
 def _values(difference: TreatmentDifference) -> Mapping[str, Any]:
     return {
-        **change_table.compared_values(difference),
+        **compared_values(difference),
         "low": difference.low if 0 < difference.low < math.inf else None,
         "change": difference.change,
         "completes": difference.completes,

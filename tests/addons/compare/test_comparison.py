@@ -148,7 +148,7 @@ def test_equal_lines_have_equal_folders_and_others_have_others() -> None:
         ("curl:h2", {"server": "ngnx"}, "--server", "no recipe 'ngnx'"),
         ("curl:h2", {"proxy": "none,curl"}, "--proxy", "cannot be a proxy"),
         ("curl:h2", {"proxy": "envoy:h9"}, "--proxy", "'1.1', '2' or '3'"),
-        ("curl:h2", {"cc": "cubic,vegas"}, "--cc", "no sender offers 'vegas'"),
+        ("curl:h2", {"cc": "cubic,veno"}, "--cc", "no sender offers 'veno'"),
         ("curl:h3", {"server": "aioquic", "cc": "bbr"}, "--cc", "aioquic offers reno, cubic"),
         ("curl:h2", {"rate": "10mbps"}, "--rate", "unknown unit 'mbps'"),
         ("curl:h2", {"loss": "0%,4"}, "--loss", "unit is missing"),
@@ -206,7 +206,7 @@ def test_mistakes_in_knobs_are_reported_with_the_knob(knob: str, option: str, re
 
 def test_all_mistakes_of_a_line_are_reported_at_once() -> None:
     """Mistakes in words, programs and quantities come together."""
-    found = mistakes_of("kurl:h2", "curl:h9", server="ngnx", rate="10mbps", cc="vegas", loss="4")
+    found = mistakes_of("kurl:h2", "curl:h9", server="ngnx", rate="10mbps", cc="veno", loss="4")
     places = {place for place, _ in found}
     assert places >= {"CLIENT kurl:h2", "CLIENT curl:h9", "--server", "--rate", "--cc", "--loss"}
 

@@ -6,15 +6,16 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from httpbed.addons.compare import regression
+from httpbed.addons.compare.regression import GateVerdict, TreatmentChange
 from httpbed.base.errors import visible
 from httpbed.cli import run
 from httpbed.cli.echo import echo, say
-from httpbed.report import change_table, publish, terminal, terminal_report
+from httpbed.report import publish, terminal, terminal_report
 from httpbed.report.phrasing import few, listed, whole_treatment
-from httpbed.results import regression, selection
+from httpbed.results import selection
 from httpbed.results.comparison import EQUAL_MARGIN
 from httpbed.results.findings import Findings, find
-from httpbed.results.regression import GateVerdict, TreatmentChange
 from httpbed.store import query
 
 
@@ -40,17 +41,17 @@ def report_change(directory: Path, form: str, fail_above: float | None) -> int:
     last = _closing(verdict, findings, changes)
     if form == "text":
         publish.show(publish.document(results, findings, draws=False), None)
-        change_table.show(changes, metric, terminal.console())
+        regression.show(changes, metric, terminal.console())
         echo(last)
     document = publish.document(results, findings)
     path = publish.save(document, directory)
     if form == "json":
-        change = {**change_table.values(changes, metric, margin), "verdict": verdict}
+        change = {**regression.values(changes, metric, margin), "verdict": verdict}
         values = {**publish.summary(results, findings, path), "change": change}
         echo(json.dumps(values, indent=1))
     elif form == "markdown":
         question = results.experiment.question
-        text = change_table.in_markdown(question, changes, metric, document.notes, last)
+        text = regression.in_markdown(question, changes, metric, document.notes, last)
         echo(text, nl=False)
     else:
         terminal_report.show_path(path, terminal.console())
@@ -65,7 +66,7 @@ def _closing(verdict: GateVerdict, findings: Findings, changes: tuple[TreatmentC
             arms = "; ".join(map(selection.in_words, findings.selected))
             return visible(f"change: refused: {arms}")
         case "regression":
-            return f"change: regression: {listed(change_table.causes(changes))}"
+            return f"change: regression: {listed(regression.causes(changes))}"
         case "inconclusive":
             return "change: inconclusive: the blocks cannot exclude a regression"
     return "change: pass"

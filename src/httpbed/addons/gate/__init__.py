@@ -2,7 +2,7 @@
 
 ``gate_verb`` judges two builds or two campaigns, ``gate_report`` writes the verdict,
 ``benchmark_formats`` a campaign for trackers of benchmarks.
-Not here: comparing treatments (``results.regression``) and its table (``report.change_table``).
+Not here: comparing treatments and its table (``addons.compare.regression``).
 """
 
 from __future__ import annotations

@@ -25,14 +25,15 @@ from xml.etree import ElementTree as ET
 from httpbed.addons.claims import claims_report as claims
 from httpbed.addons.claims import judging
 from httpbed.addons.claims.judging import JudgedClaim
+from httpbed.addons.compare import regression
+from httpbed.addons.compare.regression import GateVerdict, TreatmentChange
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
-from httpbed.report import change_table
+from httpbed.report import diff_table
 from httpbed.report.phrasing import listed, treatment
 from httpbed.report.terminal import Console
-from httpbed.results import findings, regression, selection
-from httpbed.results.regression import GateVerdict, TreatmentChange
+from httpbed.results import findings, selection
 from httpbed.results.selection import SelectedArm
 from httpbed.store import resume
 from httpbed.store.results import Results
@@ -130,7 +131,7 @@ def show(gate: Gate, out: Console) -> None:
     if gate.judged:
         claims.show(gate.campaign, gate.judged, out)
     if gate.changes:
-        change_table.show(gate.changes, gate.metric, out)
+        regression.show(gate.changes, gate.metric, out)
 
 
 def in_markdown(gate: Gate, *, strict: bool) -> str:
@@ -138,7 +139,7 @@ def in_markdown(gate: Gate, *, strict: bool) -> str:
     question = gate.campaign.experiment.question
     last = closing(gate, strict=strict)
     verdicts = [f"{one.stated.id}: {one.main.verdict}" for one in gate.judged]
-    return change_table.in_markdown(
+    return regression.in_markdown(
         question, gate.changes, gate.metric, [*verdicts, *notes(gate)], last
     )
 
@@ -194,7 +195,7 @@ def values(gate: Gate) -> Mapping[str, Any]:
         "schema": 1,
         "verdict": gate.verdict,
         "claims": claims.values(gate.campaign, gate.judged)["claims"] if gate.judged else [],
-        "comparison": change_table.values(gate.changes, gate.metric, gate.margin)
+        "comparison": regression.values(gate.changes, gate.metric, gate.margin)
         if gate.changes
         else None,
         "refused_arms": list(_arm_values(gate)),
@@ -243,7 +244,7 @@ def _causes(gate: Gate) -> Iterator[str]:
     if contradicted:
         noun = "claim" if len(contradicted) == 1 else "claims"
         yield f"{noun} {listed(contradicted)} contradicted"
-    yield from change_table.causes(gate.changes)
+    yield from regression.causes(gate.changes)
 
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -276,7 +277,7 @@ def cases(gate: Gate, *, strict: bool) -> Iterator[Case]:
         yield Case(f"claim {claim.stated.id}", verdict, claim.stated.says, has_failed, is_open)
     for change in gate.changes:
         name = treatment(change.levels, tuple(change.levels))
-        reason = ", ".join(filter(None, (change_table.change_text(change), change.reason)))
+        reason = ", ".join(filter(None, (diff_table.change_text(change), change.reason)))
         has_failed, is_open = change.verdict == "regression", change.verdict == "inconclusive"
         yield Case(name, change.verdict, reason, has_failed, is_open)
     words = closing(gate, strict=strict)

@@ -16,7 +16,8 @@ from pathlib import Path
 from socket import socket
 from typing import Any
 
-from httpbed.addons.live import server
+from httpbed.addons.live import server, status
+from httpbed.addons.live.status import Ended, Reason, Status, Treatment
 from httpbed.base import units
 from httpbed.base.errors import ConfigError
 from httpbed.experiment.metric import METRICS
@@ -29,10 +30,8 @@ from httpbed.report.phrasing import (
     title,
     whole_treatment,
 )
-from httpbed.results import status
 from httpbed.results.estimate import Estimate
 from httpbed.results.findings import default_metric
-from httpbed.results.status import Ended, Reason, Status, Treatment
 from httpbed.store import campaign_folder, damage
 from httpbed.store.finished import GrowingCampaign
 

@@ -11,11 +11,10 @@ import pytest
 
 import stored_campaigns
 from campaigns import Ending, campaign, timed
-from httpbed.addons.live import server, terminal, watch
+from httpbed.addons.live import server, status, terminal, watch
 from httpbed.addons.live.watch import document
 from httpbed.base.errors import visible_lines
 from httpbed.report import terminal as consoles
-from httpbed.results import status
 from httpbed.store import campaign as campaigns
 
 HOSTILE = "\x1b[31m\u202e</script><svg onload=a>"

@@ -20,15 +20,18 @@ every block passes, whatever their number.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
 
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
+from httpbed.report import diff_table, markdown
+from httpbed.report.document import Cell, Column, Table, Tone
+from httpbed.report.terminal import Console
 from httpbed.results import campaign_comparison, log_ratio
 from httpbed.results import sample as samples
 from httpbed.results.campaign_comparison import ComparedTreatment, Levels, levels_of, median
@@ -221,3 +224,84 @@ def _why_open(old: Sample, now: Sample, test: _Tests) -> str:
     if test.worse <= ERROR_RATE:
         return "worse, but in too few blocks for so many treatments; more blocks would settle it"
     return "the interval contains the margin; more blocks would narrow it"
+
+
+# How the changes are shown.
+
+TONES: Mapping[GateVerdict, Tone] = {
+    "pass": "settled",
+    "regression": "worse",
+    "inconclusive": "open",
+}
+
+
+def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
+    """Lay out a row for each treatment, with its verdict."""
+    verdicts = (
+        Cell(": ".join(filter(None, (one.verdict, one.reason))), tone=TONES[one.verdict])
+        for one in changes
+    )
+    return diff_table.compared_table(
+        changes, metric, Column("verdict", tuple(verdicts), wraps=True)
+    )
+
+
+def sentence(changes: Sequence[TreatmentChange]) -> str:
+    """Sum up the treatments in one line."""
+    counts = {kind: sum(one.verdict == kind for one in changes) for kind in TONES}
+    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+    return f"{len(changes)} treatment{'s' * (len(changes) != 1)}: {found}"
+
+
+def causes(changes: Sequence[TreatmentChange]) -> Iterator[str]:
+    """Say how many treatments are worse, and how many complete less often or no more."""
+    worse = [one for one in changes if one.verdict == "regression"]
+    never = sum(one.reason == NEVER_COMPLETES for one in worse)
+    fewer = sum(one.reason == COMPLETES_LESS for one in worse)
+    if len(worse) > fewer + never:
+        yield f"{len(worse) - fewer - never} of {len(changes)} treatments worse than the baseline"
+    if never:
+        yield f"{never} {'treatment completes' if never == 1 else 'treatments complete'} no more"
+    if fewer:
+        yield f"{fewer} {'treatment completes' if fewer == 1 else 'treatments complete'} less often"
+
+
+def show(changes: Sequence[TreatmentChange], metric: str, out: Console) -> None:
+    """Print the table and its summary."""
+    diff_table.show_table(table(changes, metric), out)
+    out.print(sentence(changes), soft_wrap=True)
+
+
+def in_markdown(
+    question: str,
+    changes: Sequence[TreatmentChange],
+    metric: str,
+    notes: Iterable[str],
+    closing: str,
+) -> str:
+    """Write question, table, what differs else, and the verdict as GitHub Flavored Markdown."""
+    shown = table(changes, metric) if changes else None
+    parts = (
+        [f"**{markdown.escaped(question)}**"],
+        [markdown.escaped(f"{shown.caption}.")] if shown else [],
+        markdown.lines_of(shown) if shown else [],
+        markdown.listing("Before relying on it", notes),
+        [markdown.escaped(closing)],
+    )
+    return "\n\n".join(filter(None, ("\n".join(part) for part in parts))) + "\n"
+
+
+def values(changes: Sequence[TreatmentChange], metric: str, margin: float) -> Mapping[str, Any]:
+    """Return the change for :func:`json.dumps`."""
+    return {
+        "metric": metric,
+        "unit": METRICS[metric].unit,
+        "margin": margin,
+        "verdict": verdict(changes),
+        "treatments": list(map(_values, changes)),
+    }
+
+
+def _values(change: TreatmentChange) -> Mapping[str, Any]:
+    verdict = {"verdict": change.verdict, "reason": change.reason}
+    return {**diff_table.compared_values(change), **verdict}

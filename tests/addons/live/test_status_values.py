@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from campaigns import Ending, campaign, timed
-from httpbed.results import status
+from httpbed.addons.live import status
 from httpbed.results.findings import find
 
 LATE = "emulator lateness: p99 {} us"

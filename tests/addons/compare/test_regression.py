@@ -12,8 +12,8 @@ from scipy import stats
 
 import campaigns
 from campaigns import Ending
-from httpbed.results import regression
-from httpbed.results.regression import TreatmentChange
+from httpbed.addons.compare import regression
+from httpbed.addons.compare.regression import TreatmentChange
 from httpbed.store.results import Results
 
 Seconds = campaigns.Ends
