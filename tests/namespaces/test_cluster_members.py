@@ -17,7 +17,6 @@ import cluster_processes
 from cluster_processes import Service
 from families import until
 from httpbed.addons.cluster import certificates
-from httpbed.bed.machine import unprivileged
 from httpbed.programs.protocol import AUTHORITY
 from real_runs import SmallExperiment, httpbed
 
@@ -172,18 +171,3 @@ def test_a_run_with_certificates_that_the_scheduler_refuses_says_so(
     assert "it expired on" in expired.stderr
     assert "httpbed worker --init" in expired.stderr
     assert own.is_dir()
-
-
-def test_without_tls_a_cluster_is_no_matter_of_root(tmp_path: Path) -> None:
-    """An ordinary user writes a word for it, and then the connection is tried."""
-    refused = httpbed("worker", "tcp://127.0.0.1:9")
-    assert refused.returncode == 2
-    assert "run programs as" in refused.stderr
-    accepted = httpbed("worker", "tcp://127.0.0.1:9", "--without-tls")
-    if unprivileged.is_machines_root():
-        assert accepted.returncode == 2
-        assert "run programs as root" in accepted.stderr
-    else:
-        assert accepted.returncode == 3
-        assert "no scheduler answers" in accepted.stderr
-    assert not [*tmp_path.iterdir()]

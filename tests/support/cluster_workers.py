@@ -74,7 +74,7 @@ class ScriptedWorkers:
         self._loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stack:
             scheduler = await stack.enter_async_context(
-                Scheduler(dashboard=False, protocol="inproc://")
+                Scheduler(protocol="inproc://", dashboard_address="127.0.0.1:0")
             )
             for name in self.runs:
                 await self._start(scheduler, name, stack)
@@ -89,6 +89,7 @@ class ScriptedWorkers:
             nthreads=slots,
             resources={RESOURCE: slots},
             memory_limit=0,
+            dashboard_address="127.0.0.1:0",
             plugins=(Blocks(),),
         )
         self._workers[name] = await stack.enter_async_context(worker)

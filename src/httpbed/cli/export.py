@@ -84,7 +84,7 @@ def command(
 
     With --archive, the folder of -o becomes a campaign without artifacts: to publish one in a few
     hundred kilobytes, or to make one campaign of runs on several days or machines. httpbed report,
-    claims, gate, export and status read it like any campaign; no run continues it, so keep the
+    claims, gate and export read it like any campaign; no run continues it, so keep the
     campaigns. They are of one experiment, scale and set of programs; machines and seeds may differ.
     Each block comes from one campaign, so comparisons within blocks stay within one machine.
 

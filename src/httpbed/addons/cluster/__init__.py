@@ -20,6 +20,7 @@ _TWO_BUILDS = (
     "write the experiment (httpbed compare --dry-run), run each build on the cluster (httpbed run"
     " FILE --cluster URL --program NAME=PATH), and compare both folders (httpbed gate BASE HEAD)"
 )
+_CERTIFICATES = "make the cluster's certificates: httpbed worker --init"
 ADDON = Addon(
     verbs=(
         Verb(
@@ -34,5 +35,8 @@ ADDON = Addon(
         "report sections": ("httpbed.addons.cluster.machines_report:SECTION",),
         "report notes": ("httpbed.addons.cluster.machines_report:NOTES",),
     },
-    absent_options={f"{verb} --cluster": _TWO_BUILDS for verb in ("compare", "gate")},
+    absent_options={
+        **{f"{verb} --cluster": _TWO_BUILDS for verb in ("compare", "gate")},
+        **{f"{verb} --without-tls": _CERTIFICATES for verb in ("run", "worker")},
+    },
 )

@@ -21,7 +21,6 @@ from httpbed.programs.protocol import AUTHORITY
 
 CERTIFICATE, KEY = "member.pem", "member.key"
 VALID = timedelta(days=365)
-ENCRYPTED = "tls://"
 MAX_BYTES = 100_000
 """Upper bound of a file with a certificate or a key; ours have less than 1 kB."""
 START = (
@@ -37,13 +36,11 @@ class Scheduler:
     """Where the scheduler is, and how this member shows that it is one."""
 
     address: str
-    certificates: Path | None
-    """The folder of authority, certificate and key; None: whoever reaches a port is a member."""
+    certificates: Path
+    """The folder of authority, certificate and key."""
 
     def settings(self) -> dict[str, object]:
         """Return the settings of Dask for a client or a worker."""
-        if self.certificates is None:
-            return {"distributed.comm.require-encryption": False}
         certificate = {
             "cert": str(self.certificates / CERTIFICATE),
             "key": str(self.certificates / KEY),

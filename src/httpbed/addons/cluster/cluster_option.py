@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import uuid
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.addons.cluster.certificates import ENCRYPTED, Scheduler, default_folder, require
+from httpbed.addons.cluster.certificates import Scheduler, default_folder, require
 from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError
 from httpbed.campaign.addition import CampaignAddition, Executor, Option, Tell
 from httpbed.campaign.preparation import LoadedExperiment
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from httpbed.campaign.run import OpenRun
 
 
-_ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_ADDRESS = re.compile(r"tls://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 _LAST_PORT = 65535
 
 
@@ -38,7 +37,7 @@ class SchedulerAddress(click.ParamType[str]):
         """Return the address; reject any other word."""
         del param, ctx
         found = _ADDRESS.fullmatch(value)
-        if found is None or not 1 <= int(found[3]) <= _LAST_PORT:
+        if found is None or not 1 <= int(found[2]) <= _LAST_PORT:
             remedy = "write it like tls://10.0.0.1:8786"
             raise RejectedValueError(f"{value!r} is not the address of a scheduler", remedy)
         return value
@@ -61,54 +60,17 @@ certificates_option = click.option(
     help="The cluster's certificates, which httpbed worker --init makes; default: cluster in"
     " httpbed's folder of the user's configuration.",
 )
-without_tls_option = click.option(
-    "--without-tls",
-    is_flag=True,
-    help="Accept tcp://HOST:PORT, over which each user who reaches a port runs programs as you."
-    " Root cannot.",
-)
 
 
-def require_cluster(
-    address: str | None, certificates: Path | None, without_tls: bool
-) -> Scheduler | None:
-    """Return the scheduler that runs an experiment; None if this machine runs it.
+def scheduler(address: str, certificates: Path | None) -> Scheduler:
+    """Return the scheduler at an address, with valid certificates.
 
     Raises:
-        ConfigError: The address needs TLS.
-        HostError: Dask, an extra, is not installed, or the certificates are not valid.
-    """
-    if address is None:
-        if certificates or without_tls:
-            place = "--certificates" if certificates else "--without-tls"
-            raise ConfigError([Mistake(place, "is for clusters", "give --cluster, too")])
-        return None
-    require_dask()
-    return scheduler(address, certificates, without_tls)
-
-
-def scheduler(address: str, certificates: Path | None, without_tls: bool) -> Scheduler:
-    """Return the scheduler at an address, with valid certificates if the address is of TLS.
-
-    Raises:
-        ConfigError: Without TLS, and not by the user's will, or as root.
         HostError: The certificates are not valid.
     """
-    if address.startswith(ENCRYPTED):
-        if without_tls:
-            raise ConfigError([Mistake("--without-tls", f"contradicts {address}", "omit one")])
-        folder = (certificates or default_folder()).absolute()
-        require(folder, datetime.now(UTC))
-        return Scheduler(address, folder)
-    remedy = f"write {ENCRYPTED} and make certificates: httpbed worker --init"
-    if os.geteuid() == 0:
-        reason = "would let each user who reaches a port of the cluster run programs as root"
-        raise ConfigError([Mistake(address, reason, remedy)])
-    if not without_tls:
-        reason = "would let each user who reaches a port of the cluster run programs as you"
-        remedy += "; or add --without-tls where nobody else reaches the ports"
-        raise ConfigError([Mistake(address, reason, remedy)])
-    return Scheduler(address, None)
+    folder = (certificates or default_folder()).absolute()
+    require(folder, datetime.now(UTC))
+    return Scheduler(address, folder)
 
 
 def require_dask() -> None:
@@ -130,21 +92,17 @@ class ClusterAddition(CampaignAddition):
 
     def options(self) -> tuple[Option, ...]:
         """Return the options that name a cluster."""
-        return (
-            cluster_option,
-            certificates_option,
-            without_tls_option,
-        )
+        return (cluster_option, certificates_option)
 
     def refuse(self, loaded: LoadedExperiment, settings: RunSettings) -> None:
-        """Refuse an address without TLS, and certificates that are not valid."""
+        """Refuse a cluster without Dask, an extra, or without valid certificates."""
         del loaded
-        added = settings.added
-        require_cluster(
-            added.get("cluster"),
-            added.get("certificates"),
-            added.get("without_tls", False),
-        )
+        address, certificates = map(settings.added.get, ("cluster", "certificates"))
+        if address:
+            require_dask()
+            scheduler(address, certificates)
+        elif certificates:
+            raise ConfigError([Mistake("--certificates", "is for clusters", "give --cluster, too")])
 
     def executor(self, settings: RunSettings) -> Executor | None:
         """Return the workers of the scheduler, if there is one."""
@@ -175,7 +133,7 @@ def finish(run: OpenRun, loaded: LoadedExperiment, settings: RunSettings, tell: 
     from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
 
     added, manifest = settings.added, run.content.manifest
-    there = scheduler(added["cluster"], added["certificates"], added["without_tls"])
+    there = scheduler(added["cluster"], added["certificates"])
     order = block.BlockRequest(
         key=f"httpbed-{uuid.uuid4().hex}",
         code=block.own_code(),

@@ -17,7 +17,6 @@ from httpbed.addons.cluster.cluster_option import (
     certificates_option,
     require_dask,
     scheduler,
-    without_tls_option,
 )
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo, say
@@ -38,7 +37,6 @@ QUIET = "--no-dashboard --dashboard-address 127.0.0.1:0"
     help="Make the certificates of a new cluster, and print how to start its scheduler.",
 )
 @certificates_option
-@without_tls_option
 @click.option(
     "--name",
     default=platform.node,
@@ -67,7 +65,6 @@ def command(
     address: str | None,
     init: bool,
     certificates: Path | None,
-    without_tls: bool,
     name: str,
     slots: int,
     host: str | None,
@@ -90,7 +87,7 @@ def command(
     if address is None:
         _make_certificates((certificates or default_folder()).absolute())
         return
-    there = scheduler(address, certificates, without_tls)
+    there = scheduler(address, certificates)
     from httpbed.addons.cluster import block, worker
     from httpbed.addons.cluster.block import WorkerFacts
 
