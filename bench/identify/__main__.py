@@ -48,7 +48,7 @@ def main() -> None:
         else:
             for name in words.groups.split(","):
                 print(f"\n{name}\n")
-                print_matrix([*transfers(GROUPS[name], folder / name)])
+                print_matrix(transfers(GROUPS[name], folder / name))
 
 
 def write_references(seen: Sequence[Seen]) -> None:
@@ -58,11 +58,13 @@ def write_references(seen: Sequence[Seen]) -> None:
         own = [one for one in seen if one.truth == name]
         if not own:
             continue
-        print_ = fingerprint.mean([one.fingerprint for one in own])
+        centre = fingerprint.mean([one.fingerprint for one in own])
         stated[name] = {
             "of": own[0].sender,
             "n": len(own),
-            "parts": {part: rows.round(DIGITS).tolist() for part, rows in print_.parts.items()},
+            "quantiles": {
+                network: rows.round(DIGITS).tolist() for network, rows in centre.networks.items()
+            },
             "curves": {
                 network: [round(window) for window in curve]
                 for network, curve in fingerprint.drawn(own[0].transfers)
@@ -89,24 +91,27 @@ def print_spread(seen: Iterable[Seen]) -> None:
         print(f"| {one.name} | {bounds[one.name]:.2f} | {far:.2f} | {row} |")
 
 
-def print_matrix(seen: Sequence[Seen]) -> None:
-    """Print how often each algorithm got each name, and every answer that is not right."""
+def print_matrix(seen: Iterable[Seen]) -> None:
+    """Print every answer as it comes, then how often each algorithm got each name."""
     known = identification.references()
-    answers = [(one, identification.name_of(one.fingerprint, known)) for one in seen]
-    counts = Counter((one.truth, naming.name) for one, naming in answers)
-    columns = [*(one.name for one in known), UNKNOWN]
-    print(f"| sent | n | {' | '.join(columns)} |")
-    print(f"| --- | --- |{' --- |' * len(columns)}")
-    for truth in dict.fromkeys(one.truth for one in seen):
-        row = [counts[truth, name] for name in columns]
-        print(f"| {truth} | {sum(row)} | {' | '.join(str(n) if n else '' for n in row)} |")
-    right = sum(naming.name == one.truth for one, naming in answers)
-    wrong = sum(naming.name not in {one.truth, UNKNOWN} for one, naming in answers)
-    print(f"\n{right} of {len(answers)} right, {wrong} wrong, the rest unknown\n")
-    for one, naming in answers:
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in seen:
+        naming = identification.name_of(one.fingerprint, known)
+        counts[one.truth, naming.name] += 1
         far = ", ".join(f"{name} {naming.distances[name]:.2f}" for name in naming.nearest)
         mark = "" if naming.name == one.truth else f"  <- {one.truth}"
-        print(f"{one.sender}, seed {one.seed}: {naming.name} ({far or 'not whole'}){mark}")
+        answer = f"{naming.name} ({far or 'not whole'}){mark}"
+        print(f"{one.sender}, seed {one.seed}: {answer}", flush=True)
+    columns = [*(one.name for one in known), UNKNOWN]
+    print(f"\n| sent | n | {' | '.join(columns)} |")
+    print(f"| --- | --- |{' --- |' * len(columns)}")
+    for truth in dict.fromkeys(truth for truth, _ in counts):
+        row = [counts[truth, name] for name in columns]
+        print(f"| {truth} | {sum(row)} | {' | '.join(str(n) if n else '' for n in row)} |")
+    right = sum(n for (truth, name), n in counts.items() if truth == name)
+    unknown = sum(n for (_, name), n in counts.items() if name == UNKNOWN)
+    wrong = counts.total() - right - unknown
+    print(f"\n{right} of {counts.total()} right, {wrong} wrong, {unknown} unknown")
 
 
 def leave_out(seen: Sequence[Seen]) -> None:

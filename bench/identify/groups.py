@@ -26,19 +26,19 @@ VERSION_1 = frozenset({("nginx", "bbr"), ("quinn", "bbr"), ("envoy", "bbr"), ("b
 
 def stacks() -> Iterator[SenderOptions]:
     """Yield the QUIC senders of the toolbox that have no part in the references."""
+    yield SenderOptions("nginx", None, "3", BUFFER)
     offered = {
-        "quinn": ("cubic", "reno", "bbr"),
-        "picoquic": ("reno", "cubic", "bbr", "bbr1"),
-        "aioquic": ("reno", "cubic"),
-        "httpbed-quiche": ("reno", "cubic", "bbr2"),
         "gtlsserver": ("cubic", "reno"),
-        "haproxy": ("reno", "cubic", "bbr"),
-        "envoy": ("cubic", "bbr", "bbr2"),
+        "httpbed-quiche": ("reno", "cubic", "bbr2"),
+        "haproxy": ("bbr", "reno", "cubic"),
+        "envoy": ("bbr", "cubic", "bbr2"),
+        "quinn": ("cubic", "reno", "bbr"),
+        "aioquic": ("reno", "cubic"),
+        "picoquic": ("cubic", "bbr", "reno", "bbr1"),
     }
     for name, controls in offered.items():
         yield from (SenderOptions(name, control, "3") for control in controls)
     yield SenderOptions("quic-go", None, "3")
-    yield SenderOptions("nginx", None, "3", BUFFER)
     yield SenderOptions("nginx-1.26", None, "3", BUFFER)
     yield SenderOptions("bun", None, "3", client="quic-go")
 
@@ -55,11 +55,7 @@ class Group:
 TRAINING = Group((*KERNEL, BBR3), (1, 2))
 GROUPS: Mapping[str, Group] = {
     "seeds": Group((*KERNEL, BBR3), (11,)),
-    "networks": Group(
-        (*KERNEL, BBR3),
-        (13,),
-        (Conditions(1_500_000, 0.16, 300), Conditions(1_500_000, 0.24, 450)),
-    ),
+    "networks": Group((*KERNEL, BBR3), (13,), (Conditions(1_500_000, 0.24, 450),)),
     "stacks": Group(tuple(stacks()), (21,)),
 }
 

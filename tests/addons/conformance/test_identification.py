@@ -12,7 +12,6 @@ import pytest
 from httpbed.addons.conformance import identification, identification_report
 from httpbed.addons.conformance.fingerprint import (
     LASTS_S,
-    PARTS,
     Conditions,
     Fingerprint,
     fingerprint,
@@ -150,7 +149,7 @@ def test_the_page_escapes_what_a_program_says_of_itself() -> None:
 
 def test_a_sender_near_a_reference_has_its_name_and_the_runner_up() -> None:
     reno = next(one for one in references() if one.name == "reno")
-    moved = {part: rows + 0.05 for part, rows in reno.fingerprint.parts.items()}
+    moved = {name: rows + 0.05 for name, rows in reno.fingerprint.networks.items()}
     naming = name_of(Fingerprint(moved), references())
     assert naming.name == "reno"
     assert naming.nearest[1] != "reno"
@@ -160,7 +159,7 @@ def test_a_sender_near_a_reference_has_its_name_and_the_runner_up() -> None:
 def test_equal_distances_give_no_confidence() -> None:
     reno = next(one for one in references() if one.name == "reno")
     twins = [reno, replace(reno, name="twin")]
-    moved = {part: reno.fingerprint.parts[part] + 1 for part in PARTS}
+    moved = {name: rows + 1 for name, rows in reno.fingerprint.networks.items()}
     naming = name_of(Fingerprint(moved), twins)
     assert naming.confidence == pytest.approx(0.0)
     assert naming.name == identification.UNKNOWN

@@ -2,7 +2,8 @@
 
 ``networks`` writes the experiments, ``flight`` reads windows from packets, ``behaviour`` measures
 them, ``competition`` measures the shares of flows; ``properties``, ``bbr_cases`` and ``bcp133``
-judge them with tolerances, ``sender`` keeps the records. Start at ``suites``, and at
+judge them with tolerances, ``sender`` keeps the records. ``fingerprint`` and ``identification``
+name the congestion control of a sender that nobody knows. Start at ``suites``, and at
 ``conformance_session``, which runs the tests.
 """
 

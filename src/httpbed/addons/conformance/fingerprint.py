@@ -9,22 +9,23 @@ grows. Each network lets some of the rules show:
             has measured) and its growth to the next (a straight line, a cubic curve,
             BIC's binary search, H-TCP's square); BBR and Vegas do not fill it
 ``sparse``  one packet of 350 is lost, and the queue stays empty: a loss that says nothing of
-            the queue, to which Westwood and BBR hardly react; H-TCP keeps 0.8 here and half
-            where the queue is deep
+            the queue, to which Westwood and BBR hardly react; H-TCP's back-off depends on
+            how far the round trip varies, here little and in the other networks much
 ``longer``  a deep queue, and after 20 s the round trip doubles: Vegas takes the longer path
             for its own queue and shrinks; BBR finds the new round trip within 10 s
 ==========  ===========================================================================
 
 The rates are low and the round trips long, because CUBIC, BIC and H-TCP grow by the clock: at
 these they differ from Reno at windows of 20 to 50 packets, below the 64 kB at which buffers
-hold many programs. PROBE_RTT of BBR shows in every network, as the least windows.
+hold many programs. BBR's probes show as a wide growth.
 
-**What is compared** does not depend on the phase, on the start, or on the packets' size: a
-fingerprint has, of each part of a network, the quantiles over time of the window (logarithm to base
-2 of its multiple of the BDP; of the packets in ``sparse``, where losses are counted in packets) and
-of its growth in a round trip (in packets, with logarithms for large ones). The distance of two
-fingerprints is the mean over all of these of the distance between the quantiles, which is
-Wasserstein's distance of the two distributions: one is a factor of two in every window.
+**What is compared** depends little on the phase, on the packets' size, and on the start, in which
+stacks differ for seconds. A fingerprint has, of each network, two rows of quantiles over time: of
+the window (logarithm to base 2 of its share of what path and queue hold; in ``sparse``, where
+losses count packets, of its packets), and of its growth in a round trip (in packets, large ones by
+their logarithm). The distance of two fingerprints is the mean difference of their quantiles, which
+is Wasserstein's distance of the distributions, averaged. It is about 1 if windows and growth differ
+by a factor of two.
 
 The idea is that of bytes in flight behind one's own bottleneck (Mishra et al., *Keeping an eye on
 congestion control in the wild with Nebby*, SIGCOMM 2024) and of the nearest reference with a bound
@@ -50,7 +51,7 @@ from httpbed.experiment.impairments.rate import MTU_BYTES
 LASTS_S = 45.0
 LONGER_S = 20.0
 """When the round trip doubles."""
-SETTLED_S = 8.0
+SETTLED_S = 10.0
 """The start, with its rounds of losses, is over."""
 ADAPTED_S = 2.0
 """After a change of the round trip, until it shows."""
@@ -62,8 +63,8 @@ SPARSE_RATES = 2.5
 """Rate of the network with sparse losses, in that of the others: its queue stays empty."""
 JITTER = "1 ms"
 """Makes trials of different seeds differ."""
-LEVELS = np.array([0.02, *np.arange(0.05, 1.0, 0.1), 0.98])
-"""Of the quantiles; the outermost show PROBE_RTT, which takes 4 % of the time."""
+LEVELS = np.arange(0.05, 1.0, 0.1)
+"""Of the quantiles."""
 STEP_S = 0.5
 """Between the points of a curve that is drawn."""
 
@@ -106,60 +107,56 @@ class Conditions:
         )
 
 
-PARTS: Mapping[str, tuple[str, float, float]] = {
-    "brim": ("brim", SETTLED_S, LASTS_S - END_S),
-    "sparse": ("sparse", SETTLED_S, LASTS_S - END_S),
-    "before": ("longer", SETTLED_S, LONGER_S),
-    "after": ("longer", LONGER_S + ADAPTED_S, LASTS_S - END_S),
+BEGIN_S: Mapping[str, float] = {
+    "brim": SETTLED_S,
+    "sparse": SETTLED_S,
+    "longer": LONGER_S + ADAPTED_S,
 }
-"""The parts of a fingerprint: network, begin and end in seconds."""
+"""The networks, each with the time from which on it is looked at."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The quantiles of a sender's windows and of their growth, by part.
+    """The quantiles of a sender's windows and of their growth, by network.
 
-    Each part is an array of two rows: windows and growth, at :data:`LEVELS`.
+    Each is an array of two rows: windows and growth, at :data:`LEVELS`.
     """
 
-    parts: Mapping[str, Floats]
+    networks: Mapping[str, Floats]
 
     def distance(self, other: Fingerprint) -> float:
-        """Return the mean distance of the distributions; infinite if they share no part."""
-        common = [name for name in self.parts if name in other.parts]
-        far = [np.abs(self.parts[name] - other.parts[name]).mean() for name in common]
+        """Return the mean distance of the distributions; infinite if they share no network."""
+        common = [name for name in self.networks if name in other.networks]
+        far = [np.abs(self.networks[name] - other.networks[name]).mean() for name in common]
         return float(np.mean(far)) if far else math.inf
 
     def is_whole(self) -> bool:
-        """Whether every part could be seen."""
-        return set(self.parts) == set(PARTS)
+        """Whether every network could be seen."""
+        return set(self.networks) == set(BEGIN_S)
 
 
 def mean(fingerprints: Sequence[Fingerprint]) -> Fingerprint:
     """Return the mean of whole fingerprints: quantile by quantile, Wasserstein's barycentre."""
     return Fingerprint(
-        {name: np.mean([one.parts[name] for one in fingerprints], axis=0) for name in PARTS}
+        {name: np.mean([one.networks[name] for one in fingerprints], axis=0) for name in BEGIN_S}
     )
 
 
 def fingerprint(transfers: Sequence[SenderTransfer]) -> Fingerprint:
-    """Return the fingerprint of a transfer in each network, without the parts that none shows."""
-    by_name = {one.network.name: one for one in transfers}
-    parts = {
-        name: quantiles
-        for name, (network, begin_s, end_s) in PARTS.items()
-        if network in by_name and (quantiles := _part(by_name[network], begin_s, end_s)) is not None
-    }
-    return Fingerprint(parts)
+    """Return the fingerprint of a transfer in each network, without those that end too early."""
+    seen = {one.network.name: _quantiles(one) for one in transfers}
+    return Fingerprint({name: rows for name, rows in seen.items() if rows is not None})
 
 
-def _part(transfer: SenderTransfer, begin_s: float, end_s: float) -> Floats | None:
+def _quantiles(transfer: SenderTransfer) -> Floats | None:
     flight = transfer.flight
-    begin_s, end_s = begin_s - flight.request_delay_s, end_s - flight.request_delay_s
+    begin_s = BEGIN_S[transfer.network.name] - flight.request_delay_s
+    end_s = LASTS_S - END_S - flight.request_delay_s
     if flight.lasts_s < end_s - END_S:
         return None
     windows, growth = window_curve(flight, np.arange(begin_s, end_s, transfer.network.rtt_s))
-    unit = 1.0 if transfer.network.lost else transfer.pipe.bdp
+    holds = transfer.pipe.bdp + transfer.pipe.queue_packets
+    unit = 1.0 if transfer.network.lost else holds
     relative = np.log2(np.maximum(windows, 1.0) / unit)
     flattened = np.sign(growth) * np.log2(1.0 + np.abs(growth))
     return np.array([np.quantile(column, LEVELS) for column in (relative, flattened)])

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.addons.conformance.fingerprint import PARTS, Fingerprint, fingerprint
+from httpbed.addons.conformance.fingerprint import BEGIN_S, Fingerprint, fingerprint
 from httpbed.addons.conformance.flight import Floats
 from httpbed.addons.conformance.properties import ConformanceEvidence, SenderTransfer
 from httpbed.addons.conformance.sender import Sender, SenderKey
@@ -59,7 +59,7 @@ def references() -> tuple[Reference, ...]:
     return tuple(
         Reference(
             name,
-            Fingerprint({part: np.array(rows) for part, rows in one["parts"].items()}),
+            Fingerprint({network: np.array(rows) for network, rows in one["quantiles"].items()}),
             {network: np.array(curve) for network, curve in one["curves"].items()},
         )
         for name, one in stated.items()
@@ -138,17 +138,17 @@ class Identification:
             "confidence": self.naming.confidence,
             "distances": dict(self.naming.distances),
             "bound": self.naming.bound,
-            "nearest_by_part": {part: nearest_in(self.seen, part) for part in self.seen.parts},
-            "not_seen": [part for part in PARTS if part not in self.seen.parts],
+            "nearest_by_network": {one: nearest_in(self.seen, one) for one in self.seen.networks},
+            "not_seen": [name for name in BEGIN_S if name not in self.seen.networks],
             "held_window_bytes": self.held_bytes,
             "unreadable": [*self.evidence.unreadable],
             "command": self.evidence.manifest.get("command", ""),
         }
 
 
-def nearest_in(seen: Fingerprint, part: str) -> str:
-    """Return the reference that is nearest in one part."""
-    alone = Fingerprint({part: seen.parts[part]})
+def nearest_in(seen: Fingerprint, network: str) -> str:
+    """Return the reference that is nearest in one network."""
+    alone = Fingerprint({network: seen.networks[network]})
     return min(references(), key=lambda one: alone.distance(one.fingerprint)).name
 
 

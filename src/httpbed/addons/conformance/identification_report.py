@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from httpbed.addons.conformance.conformance_report import KEY_WIDTH, TEMPLATE, who
-from httpbed.addons.conformance.fingerprint import PARTS, STEP_S, Fingerprint, drawn
+from httpbed.addons.conformance.fingerprint import BEGIN_S, STEP_S, Fingerprint, drawn
 from httpbed.addons.conformance.flight import Floats
 from httpbed.addons.conformance.identification import (
     TITLES,
@@ -30,7 +30,7 @@ from httpbed.report.figures import STYLE, WIDTH_IN, Plot
 from httpbed.report.svg import PALETTE, QUIET, VisibleFigure
 from httpbed.report.terminal import Console
 
-HEAD = ("algorithm", "distance", *PARTS)
+HEAD = ("algorithm", "distance", *BEGIN_S)
 QUESTION = "Which congestion control does {implementation} send with?"
 
 
@@ -74,11 +74,11 @@ def rows(one: Identification) -> list[tuple[str, ...]]:
     """Return a row for each reference: its distance, and that in each part."""
     known = {reference.name: reference.fingerprint for reference in references()}
 
-    def in_part(name: str, part: str) -> float:
-        return Fingerprint({part: one.seen.parts[part]}).distance(known[name])
+    def alone(name: str, network: str) -> float:
+        return Fingerprint({network: one.seen.networks[network]}).distance(known[name])
 
     return [
-        (TITLES[name], f"{far:.2f}", *(f"{in_part(name, part):.2f}" for part in PARTS))
+        (TITLES[name], f"{far:.2f}", *(f"{alone(name, network):.2f}" for network in BEGIN_S))
         for name, far in one.naming.distances.items()
     ]
 
@@ -91,12 +91,12 @@ def notes(one: Identification) -> Iterator[str]:
             f"something else than congestion control holds the window at {held}: raise that limit"
             " (a knob of the recipe), and ask again"
         )
-    if missing := [part for part in PARTS if part not in one.seen.parts]:
+    if missing := [name for name in BEGIN_S if name not in one.seen.networks]:
         yield f"not seen: {', '.join(missing)}; a transfer must last until the network ends"
-    nearest = {part: nearest_in(one.seen, part) for part in one.seen.parts}
-    others = [f"{TITLES[name]} in {part}" for part, name in nearest.items() if name != _best(one)]
+    nearest = {network: nearest_in(one.seen, network) for network in one.seen.networks}
+    others = [f"{TITLES[name]} in {where}" for where, name in nearest.items() if name != _best(one)]
     if one.naming.distances and others:
-        yield f"by single parts, the nearest would be {', '.join(others)}"
+        yield f"by single networks, the nearest would be {', '.join(others)}"
     if any(transfer.strained for transfer in one.evidence.transfers.every):
         yield "the machine was too busy, which may change windows: use --clock virtual"
     yield from (f"not read: {reason}" for reason in one.evidence.unreadable)
@@ -160,8 +160,7 @@ def render(one: Identification) -> str:
         columns=[*HEAD, ""],
         right=frozenset(HEAD[1:]),
         outcome=sentence(one),
-        caption="The distance from each reference, in factors of two: of all parts, and of each;"
-        " before and after are those of the longer round trip",
+        caption="The distance from each reference, in factors of two: in all networks, and in each",
         rows=table,
         delivered="",
         notes=list(notes(one)),
