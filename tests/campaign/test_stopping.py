@@ -13,6 +13,7 @@ import pytest
 
 import reports
 import stored_campaigns
+from httpbed.addons.verify import verification
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import executor, preparation
 from httpbed.campaign import run as campaign_run
@@ -22,7 +23,7 @@ from httpbed.campaign.settings import ONE, DesignOptions
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog
 from httpbed.results.findings import find
-from httpbed.store import attempts, query, verification
+from httpbed.store import attempts, query
 from httpbed.store import campaign as campaigns
 from httpbed.store.attempts import AttemptFiles
 from httpbed.store.campaign import Campaign

@@ -13,9 +13,10 @@ import pytest
 
 import stored_campaigns
 from httpbed.addons.dataset import dataset_table
+from httpbed.addons.verify import verification
 from httpbed.base.errors import ConfigError
 from httpbed.experiment.trial import Trial
-from httpbed.store import archive, campaign, manifest_form, query, table_cache, tables, verification
+from httpbed.store import archive, campaign, manifest_form, query, table_cache, tables
 from httpbed.store.archive import Merged
 
 OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")

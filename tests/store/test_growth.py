@@ -11,6 +11,7 @@ import pytest
 
 import reports
 import stored_campaigns
+from httpbed.addons.verify import verification
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor, preparation
 from httpbed.campaign.run import growth_lines
@@ -19,7 +20,7 @@ from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog
 from httpbed.results.findings import find
-from httpbed.store import archive, finished, layout, query, verification
+from httpbed.store import archive, finished, layout, query
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from stored_campaigns import SCALED, SMALL, record

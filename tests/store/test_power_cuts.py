@@ -18,11 +18,12 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
+from httpbed.addons.verify import verification
 from httpbed.campaign import executor
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.trial import Record
 from httpbed.store import campaign as campaigns
-from httpbed.store import finished, query, verification
+from httpbed.store import finished, query
 from httpbed.store.campaign import Campaign
 
 SEED = 20261122

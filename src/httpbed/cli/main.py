@@ -35,14 +35,12 @@ CORE_VERBS = (
     Verb(
         "report", "Print a campaign's results; write its HTML report and figures.", "read", "report"
     ),
-    Verb("diff", "Compare two campaigns, treatment by treatment.", "read", "diff"),
     Verb(
         "export",
         "Write campaigns as a table, a dataset, an archive or HAR files.",
         "read",
         "export",
     ),
-    Verb("verify", "Compare every file of a campaign with its digest.", "judge", "verify"),
     Verb("doctor", "Test what this machine can do, point by point.", "set up", "doctor"),
     Verb(
         "toolbox",

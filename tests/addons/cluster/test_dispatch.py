@@ -20,12 +20,13 @@ from httpbed.addons.cluster import block
 from httpbed.addons.cluster.block import BlockEnd, BlockError, BlockRequest, RefusedBlockError
 from httpbed.addons.cluster.dispatch import Dispatch, finishing, require_clock
 from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
+from httpbed.addons.verify import verification
 from httpbed.base.errors import HostError
 from httpbed.campaign import executor
 from httpbed.campaign.executor import AttemptProgress, Work
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import campaign as campaigns
-from httpbed.store import finished, machine_log, verification
+from httpbed.store import finished, machine_log
 from httpbed.store.campaign import Campaign
 
 TRIALS = stored_campaigns.loaded().trials

@@ -1,7 +1,9 @@
-"""``httpbed compare``: turns one command line into an experiment file that the user can edit.
+"""Comparisons of programs, builds and campaigns.
 
-Not here: running it (``campaign``) and comparing its treatments (``analysis``).
-Start at ``comparison``.
+``comparison`` turns the command line of ``httpbed compare`` into an experiment file that the user
+can edit. ``campaign_comparison`` compares two campaigns (``diff_verb``), and ``regression`` says
+whether a build, or a campaign, is worse than its baseline.
+Not here: running an experiment (``campaign``), and comparing its treatments (``results``).
 """
 
 from __future__ import annotations
@@ -15,6 +17,12 @@ ADDON = Addon(
             "Compare programs in one line, and keep the experiment file.",
             "run",
             "httpbed.addons.compare.compare_verb",
+        ),
+        Verb(
+            "diff",
+            "Compare two campaigns, treatment by treatment.",
+            "read",
+            "httpbed.addons.compare.diff_verb",
         ),
     ),
     absent_options={

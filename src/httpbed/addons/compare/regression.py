@@ -27,14 +27,15 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
+from httpbed.addons.compare import campaign_comparison, diff_table
+from httpbed.addons.compare.campaign_comparison import ComparedTreatment, Levels, levels_of, median
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
-from httpbed.report import diff_table, markdown
+from httpbed.report import markdown
 from httpbed.report.document import Cell, Column, Table, Tone
 from httpbed.report.terminal import Console
-from httpbed.results import campaign_comparison, log_ratio
+from httpbed.results import log_ratio
 from httpbed.results import sample as samples
-from httpbed.results.campaign_comparison import ComparedTreatment, Levels, levels_of, median
 from httpbed.results.log_ratio import LogRatio
 from httpbed.results.sample import Sample, Tally
 from httpbed.store.results import Results

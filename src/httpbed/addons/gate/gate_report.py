@@ -25,12 +25,11 @@ from xml.etree import ElementTree as ET
 from httpbed.addons.claims import claims_report as claims
 from httpbed.addons.claims import judging
 from httpbed.addons.claims.judging import JudgedClaim
-from httpbed.addons.compare import regression
+from httpbed.addons.compare import diff_table, regression
 from httpbed.addons.compare.regression import GateVerdict, TreatmentChange
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
-from httpbed.report import diff_table
 from httpbed.report.phrasing import listed, treatment
 from httpbed.report.terminal import Console
 from httpbed.results import findings, selection

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.padding import Padding
 
+from httpbed.addons.compare.campaign_comparison import ComparedTreatment, TreatmentDifference
 from httpbed.experiment.design import Difference
 from httpbed.experiment.metric import METRICS
 from httpbed.report import terminal_report
@@ -24,7 +25,6 @@ from httpbed.report.phrasing import (
     whole_treatment,
 )
 from httpbed.report.terminal import Console
-from httpbed.results.campaign_comparison import ComparedTreatment, TreatmentDifference
 from httpbed.store import resume
 from httpbed.store.results import Results
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from httpbed.results import campaign_comparison
-from httpbed.results.campaign_comparison import TreatmentDifference
+from httpbed.addons.compare import campaign_comparison
+from httpbed.addons.compare.campaign_comparison import TreatmentDifference
 from httpbed.results.sample import Sample, Tally
 
 BLOCKS = range(1, 9)

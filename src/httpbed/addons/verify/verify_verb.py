@@ -16,8 +16,8 @@ from httpbed.store import campaign as campaigns
 from httpbed.store import damage
 
 if TYPE_CHECKING:
+    from httpbed.addons.verify.verification import Signature, Verification
     from httpbed.store.campaign import Campaign
-    from httpbed.store.verification import Signature, Verification
 
 
 @verb("verify")
@@ -47,7 +47,7 @@ def command(
     Exit codes: 0 all files match; 1 some differ, or the signature is bad or, with --signers, none
     of theirs; 2 DIR is not a campaign; 3 ssh-keygen is needed and missing.
     """
-    from httpbed.store import verification
+    from httpbed.addons.verify import verification
 
     campaign = campaigns.open_existing(directory)
     result = verification.verify(campaign)
@@ -63,7 +63,7 @@ def command(
 
 def _signature(campaign: Campaign, signers: Path | None) -> Signature | None:
     """Check an archive's signature; None for a campaign, whose attempts no signature covers."""
-    from httpbed.store import verification
+    from httpbed.addons.verify import verification
 
     if campaign.is_archive:
         return verification.check_signature(campaign, signers)

@@ -37,9 +37,10 @@ def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> Non
     Blocks in which both ran the same trial met the same losses and are compared in pairs. The exit
     code is 0 whatever the result; httpbed gate fails on a regression.
     """
+    from httpbed.addons.compare import campaign_comparison, diff_table
     from httpbed.cli import campaign_folders
-    from httpbed.report import diff_table, terminal
-    from httpbed.results import campaign_comparison, findings
+    from httpbed.report import terminal
+    from httpbed.results import findings
 
     old, new = campaign_folders.read([one, other])
     name = metric or findings.default_metric(new)

@@ -1,0 +1,19 @@
+"""``httpbed verify``: every file of a campaign, its tables and its signature.
+
+Not here: reading a campaign, which verifies each attempt's own files (``store``).
+"""
+
+from __future__ import annotations
+
+from httpbed.base.addon import Addon, Verb
+
+ADDON = Addon(
+    verbs=(
+        Verb(
+            "verify",
+            "Compare every file of a campaign with its digest.",
+            "judge",
+            "httpbed.addons.verify.verify_verb",
+        ),
+    ),
+)
