@@ -6,7 +6,6 @@ in it, or that a proxy does both. A program without counterparts has no pairing.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -80,36 +79,77 @@ class Pairing:
         }
 
 
-def few(recipes: Iterable[Recipe]) -> list[Pairing]:
-    """Return pairings that check each role and HTTP version of every program once.
-
-    The counterpart is the most versatile program that fits.
-    """
-    programs = _Programs(list(recipes))
-    pairings = [
-        *(
-            pairing
-            for client, version in programs.clients()
-            for pairing in programs.to_best(client, version)
-        ),
-        *(
-            pairing
-            for server in programs.able_to_be("server")
-            for pairing in programs.from_best(server)
-        ),
-        *(pairing for proxy in programs.proxies() for pairing in programs.through_best(proxy)),
-    ]
-    return list(dict.fromkeys(pairings))
-
-
-def every(recipes: Iterable[Recipe]) -> list[Pairing]:
+def every(recipes: Sequence[Recipe]) -> list[Pairing]:
     """Return every client with every server in every version, direct and through every proxy."""
-    programs = _Programs(list(recipes))
     return [
         pairing
-        for client, version in programs.clients()
-        for pairing in programs.all_from(client, version)
+        for client in _able(recipes, "client")
+        for version in client.http_versions
+        for pairing in _of_client(recipes, client, version)
     ]
+
+
+def few(recipes: Sequence[Recipe]) -> list[Pairing]:
+    """Return pairings that check each promise: of every pairing, those of versatile programs first.
+
+    Direct ones come before those through a proxy, so that a proxy's fault is not the server's.
+    """
+    versatility = {one.name: _versatility(one) for one in recipes}
+    ranked = sorted(
+        every(recipes),
+        key=lambda one: (-len(one.proxies), versatility[one.client], versatility[one.server]),
+        reverse=True,
+    )
+    chosen, left = list[Pairing](), promises(recipes)
+    for pairing in ranked:
+        if checks := left.intersection(pairing.promises()):
+            chosen.append(pairing)
+            left -= checks
+    return chosen
+
+
+def _of_client(recipes: Sequence[Recipe], client: Recipe, version: str) -> Iterator[Pairing]:
+    for server in _able(recipes, "server", version):
+        yield Pairing(client.name, version, server.name)
+    far_ends = {one.next_proxy for one in recipes}  # of tunnels, to which no client connects
+    for proxy in _able(recipes, "proxy", version):
+        if proxy.name in far_ends or not client.works_through(proxy.name, version):
+            continue
+        for hops in _chains(recipes, proxy):
+            last = hops[-1]
+            for server in _able(recipes, "server", last.upstream_http_version):
+                if server.works_behind(last.proxy, last.upstream_http_version):
+                    yield Pairing(client.name, version, server.name, hops)
+
+
+def _chains(recipes: Sequence[Recipe], proxy: Recipe) -> Iterator[tuple[ProxyHop, ...]]:
+    """Yield the proxies on a path from this one on: itself, or both ends of a tunnel."""
+    for upstream in proxy.upstream_http_versions:
+        first = ProxyHop(proxy.name, upstream)
+        if proxy.next_proxy is None:
+            yield (first,)
+        for far in _able(recipes, "proxy", upstream):
+            if far.name == proxy.next_proxy:
+                yield from ((first, *rest) for rest in _chains(recipes, far))
+
+
+def _able(recipes: Sequence[Recipe], role: RoleName, version: str | None = None) -> list[Recipe]:
+    """Return the programs for a role that speak a version."""
+    return [
+        one
+        for one in recipes
+        if role in one.roles and (version is None or version in one.http_versions)
+    ]
+
+
+def _versatility(recipe: Recipe) -> tuple[int, ...]:
+    """Return a sort key: programs that store bodies and have the most abilities come last."""
+    return (
+        int(recipe.stores_bodies),
+        len(recipe.http_versions),
+        len(recipe.workloads),
+        len(recipe.knobs),
+    )
 
 
 @dataclass(frozen=True, order=True)
@@ -143,92 +183,3 @@ def promises(recipes: Iterable[Recipe]) -> set[Promise]:
 def checked(pairings: Iterable[Pairing]) -> set[Promise]:
     """Return the promises that pairings check."""
     return {promise for pairing in pairings for promise in pairing.promises()}
-
-
-@dataclass(frozen=True)
-class _Programs:
-    """The programs to choose from."""
-
-    recipes: Sequence[Recipe]
-
-    def able_to_be(
-        self, role: RoleName, version: str | None = None, behind: ProxyHop | None = None
-    ) -> list[Recipe]:
-        """Return the programs for a role that speak a version, also behind a proxy."""
-        able = [one for one in self.recipes if role in one.roles]
-        return [
-            one
-            for one in able
-            if (version is None or version in one.http_versions)
-            and (behind is None or one.works_behind(behind.proxy, version))
-        ]
-
-    def clients(self) -> Iterator[tuple[Recipe, str]]:
-        """Yield every client with each of its HTTP versions."""
-        for client in self.able_to_be("client"):
-            yield from ((client, version) for version in client.http_versions)
-
-    def best(
-        self,
-        role: RoleName,
-        version: str,
-        behind: ProxyHop | None = None,
-        through: Recipe | None = None,
-    ) -> Iterator[Recipe]:
-        """Yield the most versatile program that fits, if any; not the proxy in front of it."""
-        others = [
-            one
-            for one in self.able_to_be(role, version, behind)
-            if (behind is None or one.name != behind.proxy)
-            and (through is None or one.works_through(through.name, version))
-        ]
-        yield from sorted(others, key=_versatility, reverse=True)[:1]
-
-    def to_best(self, client: Recipe, version: str) -> Iterator[Pairing]:
-        for server in self.best("server", version):
-            yield Pairing(client.name, version, server.name)
-
-    def from_best(self, server: Recipe) -> Iterator[Pairing]:
-        for version in server.http_versions:
-            for client in self.best("client", version):
-                yield Pairing(client.name, version, server.name)
-
-    def through_best(self, proxy: Recipe) -> Iterator[Pairing]:
-        for version, hops in itertools.product(proxy.http_versions, self.chains(proxy)):
-            for client in self.best("client", version, through=proxy):
-                for server in self.best("server", hops[-1].upstream_http_version, behind=hops[-1]):
-                    yield Pairing(client.name, version, server.name, hops)
-
-    def all_from(self, client: Recipe, version: str) -> Iterator[Pairing]:
-        for server in self.able_to_be("server", version):
-            yield Pairing(client.name, version, server.name)
-        proxies = (one for one in self.proxies(version) if client.works_through(one.name, version))
-        for proxy in proxies:
-            for hops in self.chains(proxy):
-                for server in self.able_to_be("server", hops[-1].upstream_http_version, hops[-1]):
-                    yield Pairing(client.name, version, server.name, hops)
-
-    def proxies(self, version: str | None = None) -> list[Recipe]:
-        """Return the proxies that a client may connect to: all but the far ends of tunnels."""
-        behind = {one.next_proxy for one in self.recipes}
-        return [one for one in self.able_to_be("proxy", version) if one.name not in behind]
-
-    def chains(self, proxy: Recipe) -> Iterator[tuple[ProxyHop, ...]]:
-        """Yield the proxies on a path from this one on: itself, or both ends of a tunnel."""
-        for upstream in proxy.upstream_http_versions:
-            first = ProxyHop(proxy.name, upstream)
-            if proxy.next_proxy is None:
-                yield (first,)
-            for far in self.able_to_be("proxy", upstream):
-                if far.name == proxy.next_proxy:
-                    yield from ((first, *rest) for rest in self.chains(far))
-
-
-def _versatility(recipe: Recipe) -> tuple[int, ...]:
-    """Return a sort key: programs that store bodies and have the most abilities come last."""
-    return (
-        int(recipe.stores_bodies),
-        len(recipe.http_versions),
-        len(recipe.workloads),
-        len(recipe.knobs),
-    )
