@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import relay_attack
-from httpbed.addons.link import far_end_server
+from httpbed.addons.link import far_end
 from link_command import ASK, link, python, server
 
 pytestmark = pytest.mark.namespaces
@@ -146,7 +146,7 @@ def test_sockets_are_read_with_their_addresses() -> None:
         socket.create_connection(tcp.getsockname()) as client,
     ):
         udp6.bind(("::1", 0))
-        read = {(each.protocol, str(each.address), each.port) for each in far_end_server.read()}
+        read = {(each.protocol, str(each.address), each.port) for each in far_end.read()}
         expected = {
             ("tcp", "127.0.0.2", tcp.getsockname()[1]),
             ("tcp", "::", tcp6.getsockname()[1]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from httpbed.addons.virtual import randomness
+from httpbed.addons.virtual import virtual_addition
 from httpbed.addons.virtual.visible_files import RANDOM_DEVICE
 from httpbed.trial import plan
 from recorded import CATALOG, PROXIED, trial
@@ -15,7 +15,7 @@ def test_programs_in_guests_take_no_randomness_from_the_processor() -> None:
     before, planned = (plan.plan(one, CATALOG) for one in (real, virtual))
     for name, process in planned.attempt.servers.items():
         recipes_own = before.attempt.servers[name].environment
-        assert process.environment == randomness.environment(RANDOM_DEVICE, recipes_own)
+        assert process.environment == virtual_addition.environment(RANDOM_DEVICE, recipes_own)
         assert process.environment.keys() > recipes_own.keys()
     client = planned.attempt.clients[0].process
     assert client.environment["LD_PRELOAD"] == RANDOM_DEVICE
@@ -25,7 +25,7 @@ def test_programs_in_guests_take_no_randomness_from_the_processor() -> None:
 def test_what_a_program_loads_itself_is_loaded_after_the_library() -> None:
     """A user may have an allocator of another library."""
     own = {"LD_PRELOAD": "/usr/lib/jemalloc.so", "HOME": "/root"}
-    found = randomness.environment(RANDOM_DEVICE, own)
+    found = virtual_addition.environment(RANDOM_DEVICE, own)
     assert found["LD_PRELOAD"] == f"{RANDOM_DEVICE}:/usr/lib/jemalloc.so"
     assert found["HOME"] == "/root"
 

@@ -33,7 +33,7 @@ from httpbed.addons.virtual import (
     capability,
     guest_kernel,
     job,
-    randomness,
+    virtual_addition,
     visible_files,
 )
 from httpbed.addons.virtual.command import Guest
@@ -120,7 +120,7 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say)
     """
     link_output.empty((request.pcap, request.log))
     with scratch.temporary("link") as own, ExitStack() as stack:
-        environment = randomness.environment(str(HANDED / RANDOM_DEVICE), os.environ)
+        environment = virtual_addition.environment(str(HANDED / RANDOM_DEVICE), os.environ)
         work = HandedCommand(replace(request, outside=False, meter=False), folder, environment)
         given = job.hand_over(own, link_guest_job.__name__, work, folder, _IMPORTED_LATER)
         shutil.copy(kernel.random_device, given.folder / RANDOM_DEVICE)

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link import described_link, exposed_ports, link_output
+from httpbed.addons.link import described_link, far_end, link_output
 from httpbed.addons.link.described_link import BOTH, CHANGE, STATE, WAYS, DescribedLink
-from httpbed.addons.link.far_end_server import SERVER
+from httpbed.addons.link.far_end import SERVER
 from httpbed.addons.link.link_run import HOSTS, LinkRequest
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend
@@ -49,7 +49,7 @@ def read(
         *_backend_mistakes(name),
         *_server_mistakes(values["server"], server),
         *_name_mistakes(names),
-        *exposed_ports.mistakes(ports, outside=values["outside"]),
+        *far_end.port_mistakes(ports, outside=values["outside"]),
     ]
     isolated, outside = values["isolated"], values["outside"]
     if isolated and outside:

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.link import (
-    exposed_ports,
+    far_end,
     link_change,
     link_output,
     link_plan,
     outside_network,
 )
 from httpbed.addons.link.described_link import COMMAND, DescribedLink
-from httpbed.addons.link.far_end_server import FarEndServer, WaitingSocket
+from httpbed.addons.link.far_end import FarEndServer, WaitingSocket
 from httpbed.addons.link.link_output import ERASE, METER_PERIOD_S, Meter
 from httpbed.addons.link.link_plan import LOG, LOOPBACK, PCAP, SOCKET, ShellPlan
 from httpbed.addons.link.outside_network import Names, WayOut
@@ -118,7 +118,7 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
     )
     if os.environ.get(link_change.UPLINK):
         say("this link is inside another: only what reaches the outside crosses both")
-    exposed = await exposed_ports.opened(request.exposed)
+    exposed = await far_end.opened(request.exposed)
     way_out = None
     if not exposed:
         way_out = outside_network.way_out(wanted=request.outside, say=say)

@@ -12,9 +12,9 @@ from typing import Any, get_args
 
 import click
 
-from httpbed.addons.link import exposed_ports, link_change, link_output, link_request
+from httpbed.addons.link import far_end, link_change, link_output, link_request
 from httpbed.addons.link.described_link import BOTH, CHANGE, STATE, WAYS
-from httpbed.addons.link.far_end_server import SERVER
+from httpbed.addons.link.far_end import SERVER
 from httpbed.addons.link.link_run import LinkRequest, LinkRun
 from httpbed.addons.link.link_run import run as run_behind
 from httpbed.base.clock import Clock
@@ -69,7 +69,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     help="A name of the far end for COMMAND and the server, such as the one on its certificate.",
 )
 @click.option(
-    exposed_ports.EXPOSE,
+    far_end.EXPOSE,
     multiple=True,
     metavar="PORT",
     help="Reach this port of this machine's loopback at $HTTPBED_PEER, and nothing else outside.",
