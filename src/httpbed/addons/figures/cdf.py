@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from httpbed.addons.figures import figure_captions, figure_panels
+from httpbed.addons.figures import figure_panels
 from httpbed.addons.figures.figure_values import Distribution
 from httpbed.addons.figures.stated_figure import Levels, PlacedFigure, parse_published
 from httpbed.base import units
@@ -94,7 +94,7 @@ def _what(placed: PlacedFigure) -> str:
     stated = placed.stated
     if stated.over:
         return f"{title(stated.over[0])}s" if len(stated.over) == 1 else "combinations"
-    return "items" if figure_captions.shows_items(stated) else "trials"
+    return "items" if stated.shows_items else "trials"
 
 
 def _limits(

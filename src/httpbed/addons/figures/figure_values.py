@@ -15,7 +15,6 @@ from httpbed.addons.figures.stated_figure import (
     StatedFigure,
 )
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.metric import METRICS
 from httpbed.results.comparison import Ratio, compare
 from httpbed.results.estimate import Estimate, Interval, estimate
 from httpbed.results.sample import Bounded, Floats, Sample, by_treatment, item_values, samples
@@ -188,7 +187,7 @@ def _of_cell(stated: StatedFigure, cell: FigureCell, source: FigureSamples) -> l
     if stated.over:
         found = _value(stated, cell, source)
         return [] if found is None else [found.value]
-    if METRICS[stated.metric].per_item:
+    if stated.shows_items:
         return [Bounded(value) for value in source.items(stated.metric, cell.treatment)]
     sample = source.sample(stated.metric, cell.treatment)
     if sample is None:

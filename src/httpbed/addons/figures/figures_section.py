@@ -1,28 +1,44 @@
-"""The figures that an experiment declares, drawn, with their captions."""
+"""The figures that an experiment declares, drawn, each with two texts.
+
+The caption stands below it; the alternative is read to those who do not see it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Iterator, Mapping, Sequence, Sized
 
 import matplotlib as mpl
+import numpy as np
 
-from httpbed.addons.figures import bars, cdf, figure_captions, figure_checking, grid, lines, spans
+from httpbed.addons.figures import bars, cdf, figure_checking, grid, lines, spans
+from httpbed.addons.figures.figure_panels import full_level
 from httpbed.addons.figures.figure_values import (
+    Distribution,
     FigureSamples,
+    FigureValue,
     cell_values,
     distributions,
     missing,
     not_run,
 )
-from httpbed.addons.figures.spans import item_spans
-from httpbed.addons.figures.stated_figure import PlacedFigure, StatedFigure, place
+from httpbed.addons.figures.spans import ItemSpan, item_spans
+from httpbed.addons.figures.stated_figure import (
+    FigurePlace,
+    Levels,
+    PlacedFigure,
+    StatedFigure,
+    place,
+)
+from httpbed.addons.pages.report.metrics_table import MEANING_OF_BANDS
 from httpbed.experiment.document import KeyPath
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.phrasing import title
+from httpbed.report.phrasing import NumberFormat, listed, title, treatment
 from httpbed.store.results import Results
 
 PREFIX = "declared"
+MAX_LISTED = 60
+"""Values that are read out."""
 
 
 class _NothingToDrawError(Exception):
@@ -49,23 +65,20 @@ def _section(source: ReportInput) -> Section | None:
     return Section("declared", "Figures", (*map(Figure, plots), *map(Paragraph, undrawn)))
 
 
-SECTION = SectionMaker("figures", 20, _section)
-
-
 def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot:
     placed = _placed(results, stated)
     if stated.kind == "spans":
         bars_of_items = item_spans(placed, results)
         _demand(bars_of_items, stated)
         figure, form = spans.draw(placed, bars_of_items)
-        text = figure_captions.of_spans(bars_of_items, spans.MAX_ROWS)
-        alternative = figure_captions.spans(placed, bars_of_items, form)
+        text = _of_spans(bars_of_items, spans.MAX_ROWS)
+        alternative = _spans_alternative(placed, bars_of_items, form)
     elif stated.kind == "cdf":
         curves, idle = distributions(placed, source), not_run(placed, source)
         _demand(curves, stated)
         figure, form = cdf.draw(placed, curves, idle)
-        text = figure_captions.of_curves(placed, curves, idle)
-        alternative = figure_captions.curves(placed, curves, form)
+        text = _of_curves(placed, curves, idle)
+        alternative = _curves_alternative(placed, curves, form)
     else:
         values = cell_values(placed, source)
         _demand(values, stated)
@@ -73,9 +86,9 @@ def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot
             raise _NothingToDrawError(f"a line needs two levels of {stated.x}, and one has values")
         gaps = missing(placed, values, source)
         figure, form = _KINDS[stated.kind](placed, values, gaps)
-        text = figure_captions.of_cells(placed, values, gaps)
-        alternative = figure_captions.cells(placed, values, form)
-    shared = figure_captions.shared(placed, placed.factors)
+        text = _of_cells(placed, values, gaps)
+        alternative = _cells_alternative(placed, values, form)
+    shared = _shared(placed)
     return Plot(
         name=f"{PREFIX}-{stated.id}",
         caption=" ".join(filter(None, (shared, text))),
@@ -107,4 +120,154 @@ def _demand(values: Sized, stated: StatedFigure) -> None:
         raise _NothingToDrawError(f"no trial has a {title(stated.metric)}{length}{compared}")
 
 
+def _shared(placed: PlacedFigure) -> str:
+    """Return the levels that all cells share; empty without any."""
+    stated = placed.stated
+    levels_of = ", ".join(
+        full_level(name, next(iter(levels)))
+        for name in placed.factors
+        if name not in {*stated.panels, *stated.series, stated.x, stated.y, *stated.ratio_to}
+        for levels in [{cell.treatment[name] for cell in placed.cells}]
+        if len(levels) == 1
+    )
+    return f"All at {levels_of}." if levels_of else ""
+
+
+def _of_cells(
+    placed: PlacedFigure, values: Sequence[FigureValue], gaps: Mapping[FigurePlace, bool]
+) -> str:
+    """Say what bars, lines and cells show."""
+    texts = [*_statistics(placed, values), _published(placed), *_missing_words(placed, gaps)]
+    return " ".join(filter(None, texts))
+
+
+def _missing_words(placed: PlacedFigure, gaps: Mapping[FigurePlace, bool]) -> Iterator[str]:
+    """Count the cells without a value."""
+    stated = placed.stated
+    absent = len(stated.absent) * len(placed.series) * len(placed.panels)
+    cells = len(placed.cells) + absent
+    idle = sum(not ran for ran in gaps.values()) + absent
+    if idle:
+        yield f"{idle} of {cells} cells did not run."
+    if stated.absent:
+        yield f"No trial can run {listed(stated.absent)}."
+    if valueless := len(gaps) + absent - idle:
+        yield f"{valueless} of {cells} cells ran and have no value."
+
+
+def _statistics(placed: PlacedFigure, values: Sequence[FigureValue]) -> Iterator[str]:
+    stated = placed.stated
+    of_medians = stated.statistic == "ratio of medians"
+    if stated.kind == "grid":
+        what = "ratio of both medians" if of_medians else "pseudo-median of the blocks' ratios"
+        yield f"Each number is the {what}, in brackets if the blocks' ratios are within noise."
+    elif of_medians:
+        yield "Values are ratios of both medians."
+    elif stated.ratio_to:
+        yield "Values are pseudo-medians of the blocks' ratios with their intervals."
+    elif stated.shown_statistic == "mean":
+        yield "Values are means over trials with one standard deviation on each side."
+    else:
+        yield "Values are medians over trials with their intervals."
+    if stated.points:
+        yield "Each dot is one trial."
+    if stated.metric == "speed_index" and not stated.ratio_to and stated.kind == "bars":
+        yield f"The dashed lines limit bands. {MEANING_OF_BANDS}"
+    late = sum(one.timed_out for one in values)
+    if late:
+        yield f"{late} trials timed out: means lack them, and a triangle marks their cells."
+    elif any(one.value.beyond for one in values) and stated.kind != "grid":
+        yield "A triangle marks a value that is only a bound, because trials timed out."
+
+
+def _of_curves(
+    placed: PlacedFigure,
+    curves: Mapping[tuple[Levels, Levels], Distribution],
+    not_run: Mapping[tuple[Levels, Levels], int],
+) -> str:
+    """Say what distributions show."""
+    stated = placed.stated
+    if stated.over:
+        what = "ratios" if stated.ratio_to else "trials"
+        combination = "" if len(stated.over) == 1 else "combination of "
+        of = f"the median of the {what}"
+        of = "the ratio of both medians" if stated.statistic == "ratio of medians" else of
+        each = f"{of} of one {combination}{listed(map(title, stated.over))}"
+    else:
+        items = "one item of a trial: a file, a resource or a client"
+        each = f"that of {items if stated.shows_items else 'one trial'}"
+    parts = [f"Each value is {each}."]
+    if any(combination.beyond or combination.below for combination in curves.values()):
+        parts.append("Curves that end below 100 %, or begin above 0, have trials that timed out.")
+    parts.append(_published(placed))
+    if idle := sum(not_run.values()):
+        parts.append(f"{idle} of {len(placed.cells)} cells did not run.")
+    return " ".join(filter(None, parts))
+
+
+def _of_spans(found: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]], most: int) -> str:
+    """Say what spans show."""
+    parts = ["A bar goes from the median start to the median end of an item over the trials."]
+    names = {one.name for own in found.values() for one in own}
+    if len(names) > most:
+        parts.append(f"The {most} items that start first are shown, of {len(names)}.")
+    return " ".join(parts)
+
+
+def _spans_alternative(
+    placed: PlacedFigure,
+    drawn: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]],
+    form: NumberFormat,
+) -> str:
+    """Tell when the items of each panel and series start and end."""
+    texts = []
+    for at, own in drawn.items():
+        first, last = (form.number(one.start) for one in (own[0], own[-1]))
+        end = form.number(max(one.end for one in own))
+        texts.append(
+            f"{_where(placed, *at)}: starts from {first} to {last}, last end {end} {form.unit}"
+        )
+    return "; ".join(texts) + "."
+
+
+def _published(placed: PlacedFigure) -> str:
+    return "Diamonds mark published values." if placed.stated.published else ""
+
+
+def _cells_alternative(
+    placed: PlacedFigure, values: Sequence[FigureValue], form: NumberFormat
+) -> str:
+    """Tell the values."""
+    texts = [f"{_name(placed, one)}: {form.bounded(one.value)}" for one in values[:MAX_LISTED]]
+    more = len(values) - MAX_LISTED
+    return "; ".join([*texts, *([f"{more} further values"] if more > 0 else [])]) + "."
+
+
+def _name(placed: PlacedFigure, one: FigureValue) -> str:
+    stated = placed.stated
+    names = [name for name in (*stated.panels, *stated.series, stated.x, stated.y) if name]
+    return treatment(one.cell.treatment, names)
+
+
+def _curves_alternative(
+    placed: PlacedFigure,
+    drawn: Mapping[tuple[Levels, Levels], Distribution],
+    form: NumberFormat,
+) -> str:
+    """Tell the median of each distribution."""
+    texts = []
+    for at, curve in list(drawn.items())[:MAX_LISTED]:
+        if curve.values:
+            middle = form.number(float(np.median(curve.values)))
+            texts.append(f"{_where(placed, *at)}: median {middle} {form.unit}".rstrip())
+    return listed(texts) + "." if texts else "No value is known exactly."
+
+
+def _where(placed: PlacedFigure, panel: Levels, series: Levels) -> str:
+    """Name a curve by the levels of its panel and its series."""
+    names = [*placed.stated.panels, *placed.stated.series]
+    return treatment(dict(zip(names, (*panel, *series), strict=True)), names)
+
+
 _KINDS = {"bars": bars.draw, "lines": lines.draw, "grid": grid.draw}
+SECTION = SectionMaker("figures", 20, _section)

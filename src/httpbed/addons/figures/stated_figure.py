@@ -100,6 +100,11 @@ class StatedFigure(Value):
         return self.statistic or ("mean" if is_mean else "median")
 
     @property
+    def shows_items(self) -> bool:
+        """Whether every file, resource or client of a trial is one value."""
+        return METRICS[self.metric].per_item
+
+    @property
     def unit(self) -> str:
         """The unit of its values; ``1`` for ratios."""
         return "1" if self.ratio_to else METRICS[self.metric].unit
