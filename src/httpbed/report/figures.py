@@ -18,6 +18,7 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
@@ -65,6 +66,12 @@ STYLE: dict[Any, Any] = {
     "text.color": INK,
     "axes.labelcolor": INK,
     "axes.edgecolor": QUIET,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": QUIET,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
     "xtick.color": INK,
     "ytick.color": INK,
 }
@@ -114,6 +121,12 @@ class Plot:
         pdf = folder / f"{self.name}.pdf"
         if as_pdf or pdf.exists():
             disk.write_beside(pdf, self.pdf())
+
+
+def round_ticks(axis: Axis, most: int) -> None:
+    """Set so many ticks at most, at round values, and write those in full."""
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:
@@ -390,9 +403,8 @@ def looks(findings: Findings) -> dict[str, tuple[str, str]]:
 
 
 def _quiet(axes: Axes, grid: str) -> None:
-    axes.spines[["top", "right", "left" if grid == "x" else "bottom"]].set_visible(False)
-    axes.grid(axis="x" if grid == "x" else "y", color=QUIET, alpha=0.25, linewidth=0.6)
-    axes.set_axisbelow(True)
+    axes.spines["left" if grid == "x" else "bottom"].set_visible(False)
+    axes.grid(axis="x" if grid == "x" else "y")
 
 
 def _value_axis(axes: Axes, findings: Findings, form: NumberFormat, which: str) -> None:

@@ -40,7 +40,6 @@ def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.invert_yaxis()
         axes.set_xlabel("time of the request (s)")
-        _plain(axes)
         _legend(figure, shown)
     texts = [f"{name}: {divided.sentences()[0]}" for name, divided in rows]
     return Plot(
@@ -68,8 +67,6 @@ def bands(explained: Explained) -> Plot:
         below.set_yticks([])
         below.set_xlim(0, explained.seconds)
         below.set_xlabel(SINCE)
-        for axes in (above, below):
-            _plain(axes)
         _legend(figure, shown)
     return Plot(
         name=f"explain-{explained.block}-{explained.trial}",
@@ -144,7 +141,3 @@ def _legend(figure: VisibleFigure, shown: Sequence[str]) -> None:
         frameon=False,
         fontsize="small",
     )
-
-
-def _plain(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)

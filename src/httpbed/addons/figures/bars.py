@@ -230,7 +230,7 @@ def _axes(
     axes.tick_params(axis="y" if direction.lying else "x", length=0)
     axis = axes.xaxis if direction.lying else axes.yaxis
     figure_panels.value_axis(axis, scale.ends, log=False)
-    figure_panels.grid_lines(axes, "x" if direction.lying else "y")
+    axes.grid(axis="x" if direction.lying else "y")
     axes.spines["left" if direction.lying else "bottom"].set_color(QUIET)
 
 

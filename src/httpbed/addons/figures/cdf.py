@@ -57,7 +57,7 @@ def draw(
         figure_panels.value_axis(axes.xaxis, limits, log=False)
         if panel in empty and not is_ratio:
             figure_panels.without_values(axes.xaxis)
-        figure_panels.grid_lines(axes, "both")
+        axes.grid()
     shown.figure.supxlabel(figure_panels.value_text(placed, form), fontsize=9)
     figure_panels.name_vertical_axes(shown.figure, f"{_what(placed)} (%)")
     return shown.figure, form

@@ -18,7 +18,6 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import (
     FuncFormatter,
     LogLocator,
-    MaxNLocator,
     NullFormatter,
     NullLocator,
 )
@@ -26,7 +25,7 @@ from matplotlib.ticker import (
 from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.stated_figure import Levels, PlacedFigure, parse_published
 from httpbed.experiment.factorial import selects
-from httpbed.report.figures import WIDE_IN
+from httpbed.report.figures import WIDE_IN, round_ticks
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment
 from httpbed.report.series import colour_ranks, colours
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure
@@ -116,8 +115,6 @@ def panel_grid(  # noqa: PLR0913 - each is a word of the layout
     by_panel = dict(zip(placed.panels, grid.flat, strict=False))
     for index, (panel, axes) in enumerate(by_panel.items()):
         axes.set_title(titles[panel], loc="left", fontsize=8.5, fontweight="bold")
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.set_axisbelow(True)
         axes.tick_params(labelsize=8.5, labelbottom=index + columns >= count or not share[0])
     _head(figure, words, legend, per_line)
     return PanelGrid(figure, by_panel, columns)
@@ -266,9 +263,11 @@ def value_axis(axis: Axis, ends: tuple[float, float], *, log: bool) -> None:
         axis.set_major_locator(LogLocator(10, subs=(1.0, 2.0, 5.0)))
         axis.set_minor_locator(NullLocator())
     else:
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
         axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    if span > OCTAVES:
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        round_ticks(axis, 5)
 
 
 def value_scale(
@@ -298,13 +297,6 @@ def value_scale(
         return ValueScale(form, (0.0, 1.06 * max(shown) or 1.0))
     positive = [one for one in shown if one > 0] or [1.0]
     return ValueScale(form, (min(positive) / LOG_MARGIN, max(positive) * LOG_MARGIN))
-
-
-def grid_lines(axes: Axes, which: str) -> None:
-    """Draw quiet lines behind the values."""
-    axes.grid(axis="both" if which == "both" else "x" if which == "x" else "y", color=QUIET)
-    for line in (*axes.get_xgridlines(), *axes.get_ygridlines()):
-        line.set(alpha=0.25, linewidth=0.6)
 
 
 def published_values(

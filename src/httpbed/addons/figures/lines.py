@@ -166,7 +166,7 @@ def _axes(axes: Axes, placed: PlacedFigure, axis: NumericLevels, columns: int) -
     axes.xaxis.set_major_formatter(FixedFormatter([f"{at:g}" for at in ordered]))
     if _is_narrow(ordered, log=log, room=TICK_ROOM * columns):
         axes.tick_params(axis="x", labelrotation=60, labelsize=7.5)
-    figure_panels.grid_lines(axes, "y")
+    axes.grid(axis="y")
 
 
 def _is_narrow(ordered: Sequence[float], *, log: bool, room: float) -> bool:

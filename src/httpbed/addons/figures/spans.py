@@ -106,7 +106,7 @@ def _axes(axes: Axes, names: Sequence[str], end: float) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     figure_panels.value_axis(axes.xaxis, (0.0, end), log=False)
-    figure_panels.grid_lines(axes, "x")
+    axes.grid(axis="x")
     axes.spines["left"].set_color(QUIET)
 
 

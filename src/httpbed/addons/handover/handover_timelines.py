@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from httpbed.addons.handover import handover_deliveries
@@ -30,7 +29,7 @@ from httpbed.addons.handover.handover_deliveries import BIN_S, DELIVERIES, Deliv
 from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.base import units
 from httpbed.experiment.handover import HandoverEvent
-from httpbed.report.figures import MARKERS, WIDE_IN, WIDTH_IN
+from httpbed.report.figures import MARKERS, WIDE_IN, WIDTH_IN, round_ticks
 from httpbed.report.series import SINCE, Sign, colours, legend
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
 from httpbed.store import attempts, layout
@@ -240,9 +239,7 @@ def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: 
             for event in trial.handovers if len(marks) <= MAX_MARKS else trial.handovers[:1]:
                 _change(axes, event, hues[name])
     axes.set_title(panel.title, loc="left", fontsize=9, fontweight="bold")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
-    axes.set_axisbelow(True)
+    axes.grid(axis="y")
 
 
 def _trial(
@@ -287,10 +284,8 @@ def _change(axes: Axes, event: HandoverEvent, colour: str) -> None:
 def _frame(axes: Axes, trials: list[Timeline], top: float) -> None:
     axes.set_xlim(0, 1.03 * max((one.curve.end_s for one in trials), default=1.0))
     axes.set_ylim(0, 1.06 * top / MB or 1.0)
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    round_ticks(axes.xaxis, 5)
+    round_ticks(axes.yaxis, 5)
 
 
 def _label(grid: NDArray[Any], panels: int) -> None:
@@ -312,7 +307,8 @@ def one_trial(trial: Timeline) -> VisibleFigure:
     _by_link(whole, trial, trial.curve, 0.0, 1.0)
     for event in trial.handovers[:MAX_MARKS]:
         _change(whole, event, QUIET)
-    _plain(whole)
+    whole.set_ylabel("MB delivered")
+    whole.grid(axis="y")
     _frame(whole, [trial], trial.curve.end_bytes)
     whole.set_xlabel(SINCE)
     whole.set_title(" ", fontsize=8)  # room for the names of links
@@ -381,7 +377,8 @@ def _close_by(axes: Axes, trial: Timeline, event: HandoverEvent) -> None:
     least, most = float(curve.total_bytes[0]) / MB, curve.end_bytes / MB
     room = most - least or 1.0
     axes.set_ylim(least - 0.9 * room, most + 0.05 * room)
-    _plain(axes)
+    axes.set_ylabel("MB delivered")
+    axes.grid(axis="y")
     axes.set_title(
         f"hand-over {event.number}: {event.left} to {event.entered}",
         loc="left",
@@ -389,7 +386,7 @@ def _close_by(axes: Axes, trial: Timeline, event: HandoverEvent) -> None:
         fontweight="bold",
     )
     axes.set_xlabel("time since the hand-over (ms)")
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    round_ticks(axes.yaxis, 4)
 
 
 def _recovery_s(trial: Timeline, event: HandoverEvent) -> float:
@@ -399,13 +396,6 @@ def _recovery_s(trial: Timeline, event: HandoverEvent) -> float:
     if goal > curve.end_bytes:
         return 0.0
     return float(np.interp(goal, curve.total_bytes, curve.times_s)) - event.at_s
-
-
-def _plain(axes: Axes) -> None:
-    axes.set_ylabel("MB delivered")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
-    axes.set_axisbelow(True)
 
 
 def _event(axes: Axes, text: str, at_ms: float, height: float) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from httpbed.addons.timeline import time_series
 from httpbed.addons.timeline.time_series import Series, TimeSeries
@@ -21,11 +20,11 @@ from httpbed.base import units
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report import network
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
-from httpbed.report.figures import STYLE, WIDTH_IN, Plot, looks
+from httpbed.report.figures import STYLE, WIDTH_IN, Plot, looks, round_ticks
 from httpbed.report.one_trial import TrialPart, TrialView
 from httpbed.report.phrasing import title, treatment
 from httpbed.report.series import DASHES, SINCE, Sign, colour_ranks, legend
-from httpbed.report.svg import PALETTE, QUIET, VisibleFigure, name_points
+from httpbed.report.svg import PALETTE, VisibleFigure, name_points
 from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials
@@ -261,10 +260,8 @@ def _marks(axes: Axes, quantity: Quantity, trial: TimeSeries, style: tuple[str, 
 def _plain(axes: Axes, quantity: Quantity) -> None:
     axes.set_ylabel(f"{quantity.name}\n({quantity.unit})")
     axes.set_ylim(bottom=0)
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
-    axes.set_axisbelow(True)
+    round_ticks(axes.yaxis, 4)
+    axes.grid(axis="y")
 
 
 def _section(source: ReportInput) -> Section | None:

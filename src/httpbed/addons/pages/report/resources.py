@@ -14,11 +14,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.base.errors import visible
-from httpbed.report.figures import MARKERS, WIDE_IN
+from httpbed.report.figures import MARKERS, WIDE_IN, round_ticks
 from httpbed.report.phrasing import shortened
 from httpbed.report.series import colours
 from httpbed.report.svg import QUIET, VisibleFigure, name_marks
@@ -80,7 +79,7 @@ def _spans(grid: Sequence[Axes], by_load: Mapping[str, Sequence[Span]]) -> None:
         axes.hlines(rows, [s.sent_s for s in many], [s.ended_s for s in many], hue, linewidth=wide)
         axes.set_title(name, loc="left", fontsize=9, fontweight="bold")
         axes.set_xlabel("begin and end (s)")
-        _plain(axes)
+        _mark_axes(axes)
     most = max((len(many) for many in by_load.values()), default=1)
     grid[0].set_ylim(most + 1, 0)
     grid[0].set_xlim(left=0)
@@ -105,16 +104,13 @@ def _times(axes: Axes, found: Mapping[str, Sequence[Span]], what: str, *, queued
     axes.set_title(what, loc="left", fontsize=9, fontweight="bold")
     axes.set_xlabel("resource, as asked for")
     axes.set_ylim(bottom=0)
-    _plain(axes)
+    _mark_axes(axes)
 
 
-def _plain(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="both", color=QUIET, alpha=0.2, linewidth=0.6)
-    axes.set_axisbelow(True)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+def _mark_axes(axes: Axes) -> None:
+    axes.grid()
+    round_ticks(axes.xaxis, 5)
+    round_ticks(axes.yaxis, 5)
 
 
 def _legend(below: SubFigure, names: Sequence[str]) -> None:

@@ -349,8 +349,7 @@ def progress(treatments: Mapping[str, Sequence[Sequence[ProgressPoint]]]) -> Vis
     axes.set_yticks([0, 25, 50, 75, 100])
     axes.set_ylabel("visually complete (%)")
     axes.set_xlabel("time since the start of the navigation (s)")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
+    axes.grid(axis="y")
     signs = [
         Line2D([], [], color=hues[name], linestyle=DASHES[index % len(DASHES)], label=name)
         for index, name in enumerate(treatments)

@@ -14,14 +14,13 @@ from urllib.parse import urlsplit
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.load.timing import phases as whole
 from httpbed.base import units
 from httpbed.base.errors import visible
 from httpbed.report import series
-from httpbed.report.figures import WIDE_IN
+from httpbed.report.figures import WIDE_IN, round_ticks
 from httpbed.report.phrasing import shortened
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
 
@@ -171,11 +170,9 @@ def _frame(axes: Axes, rows: Sequence[PageRequest], end: float) -> None:
     letters = max(map(len, map(_note, rows)), default=0)
     axes.set_xlim(0, end * (1.03 + LETTER_SHARE * letters))
     axes.tick_params(axis="y", length=0, pad=3)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.grid(axis="x", color=QUIET, alpha=0.25, linewidth=0.6)
-    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    round_ticks(axes.xaxis, 8)
+    axes.grid(axis="x")
     axes.set_xlabel("time since the start of the navigation (s)")
 
 
