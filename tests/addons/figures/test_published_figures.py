@@ -26,7 +26,9 @@ from httpbed.store.results import Results
 pytestmark = pytest.mark.slow
 
 STUDIES = Path(__file__).resolve().parents[3] / "experiments"
-FILES = sorted(file for file in STUDIES.glob("*/*.toml") if file.parent.name != "examples")
+FILES = sorted(
+    file for file in STUDIES.glob("*/*.toml") if file.parent.name not in {"examples", "matrix"}
+)
 ITEMS = {"/": (0.0, 0.4), "/a.css": (0.5, 0.3), "/b.js": (0.6, 0.9)}
 """Start and length of each resource of a synthesised page load."""
 FURTHER_STACKS = {"nginx-h3", "aioquic-cubic-h3"}

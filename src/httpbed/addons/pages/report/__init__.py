@@ -1,5 +1,5 @@
-"""Figures of page loads: films, waterfalls, progress, heat maps.
+"""Figures of page loads: films, filmstrips, progress, resources, waterfalls.
 
-Not here: the loads as values (``web.load``, ``analysis.loads``).
+Not here: the loads as values (``pages.load``).
 Start at ``section``, which chooses and bounds what a report shows.
 """
