@@ -2,7 +2,7 @@
 
 Each attack was once a shorter time, or would be one without the end of the answer
 (:mod:`httpbed.trial.client_requests`) or without the bound on bodies
-(:mod:`httpbed.trial.checks.link_bounds`).
+(:mod:`httpbed.addons.bounds.link_bounds`).
 """
 
 from __future__ import annotations

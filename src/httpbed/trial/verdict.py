@@ -19,7 +19,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
 from httpbed.experiment.workload import Download
 from httpbed.trial import client_requests, evidence
-from httpbed.trial.checks import bed, link, link_bounds, subject
+from httpbed.trial.checks import bed, link, subject
 from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
 from httpbed.trial.fairness import jain
 from httpbed.trial.hops import Chain, NetworkHop
@@ -53,13 +53,11 @@ def _added_subject_checks(attempt: JudgedAttempt) -> Iterator[Check]:
 BED_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
     lambda attempt: bed.checks(attempt.planned, attempt.catalog, attempt.evidence),
     _link_checks,
-    lambda attempt: link_bounds.checks(attempt.planned.network, attempt.evidence),
     _added_bed_checks,
 )
 SUBJECT_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
     subject.checks,
     lambda attempt: subject.sent_checks(attempt.planned, attempt.evidence),
-    lambda attempt: link_bounds.of_subject(attempt.planned, attempt.evidence),
     _added_subject_checks,
 )
 

@@ -24,21 +24,21 @@ what the client and the server chose to send.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from httpbed.base import units
-from httpbed.base.clock import NS
-from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import kernel
-from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.experiment.check import (
+from httpbed.addons.bounds.bound_check_table import (
     POSSIBLE_ACKNOWLEDGEMENTS,
     POSSIBLE_BODIES,
     POSSIBLE_REQUESTS,
     POSSIBLE_TIMES,
     POSSIBLE_WINDOWS,
 )
+from httpbed.base import units
+from httpbed.base.clock import NS
+from httpbed.bed.machine.backend import Backend
+from httpbed.bed.network import kernel
+from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.impairments.delay import Distributed, Jitter, Samples
 from httpbed.experiment.impairments.rate import Steps, TokenBucket
@@ -47,6 +47,7 @@ from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
 from httpbed.trial import client_requests
+from httpbed.trial.addition import AddedJudgement, TrialAddition
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, HopPath, NetworkHop
 from httpbed.trial.plan import TrialPlan
@@ -403,3 +404,25 @@ def _acknowledged(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[B
         if ahead is not None:
             what = f"acknowledged beyond what {one['link']} delivered, {one['client']}"
             yield BoundComparison(what, ahead, 0, True, "bytes")
+
+
+class BoundsJudgement(AddedJudgement):
+    """The checks of one attempt against its bounds."""
+
+    def checks_of_bed(self) -> Iterator[Check]:
+        """Check what the links did."""
+        return checks(self.attempt.planned.network, self.attempt.evidence)
+
+    def checks_of_subject(self) -> Iterator[Check]:
+        """Check what follows from what client and server chose to send."""
+        return of_subject(self.attempt.planned, self.attempt.evidence)
+
+
+@dataclass(frozen=True)
+class BoundsAddition(TrialAddition):
+    """Bounds are checked in every attempt; they add nothing to it."""
+
+    judgement: type[AddedJudgement] = field(default=BoundsJudgement, init=False)
+
+
+ADDITION = BoundsAddition("bounds")

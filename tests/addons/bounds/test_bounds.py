@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.bounds.link_bounds import Bounds
 from httpbed.experiment.topology import Link
-from httpbed.trial.checks.link_bounds import Bounds
 
 
 def bounds(way: int = 0, **said: Any) -> Bounds:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.bounds.link_bounds import IMPOSSIBLE
 from httpbed.trial import client_requests
-from httpbed.trial.checks.link_bounds import IMPOSSIBLE
 from httpbed.trial.evidence import AttemptEvidence
 from planted import Fault, broken, ending, on_link
 from recorded import ALL, H2_LOSS, HANDED_OVER, checks, planned, recorded_evidence
