@@ -14,15 +14,16 @@ TITLES = {
     "bcp133": "BCP 133, by sender",
 }
 """The suites, in the page's order."""
+MANY = 999.5
+"""Three digits would need an exponent from here on."""
 OPENING = (
     "Each sender ran in virtual time; a cell is the figure of one trial. **Bold** is out of the"
     " bounds, *not seen* means that no trial shows it, and an empty cell means that the sender did"
     " not run in that network."
 )
 BOUNDS = {
-    "bbr": "The bounds are those of the version of BBR that the sender shows, here of the first.",
-    "bcp133": "Rows are the criteria with a bound; those of harm are the bounds of the first sender"
-    " ([how](guides/conformance.md#bcp-133)). Shares of packets or capacity are shares of 1.",
+    "bbr": "Each sender is judged by the bounds of the version of BBR that it shows.",
+    "bcp133": "Rows are the criteria with a bound ([how](guides/conformance.md#bcp-133)).",
 }
 
 
@@ -42,14 +43,17 @@ def section(folder: Path) -> Iterator[str]:
 def _matrix(tests: Sequence[Mapping[str, Any]]) -> str:
     bounded = [one for test in tests for one in test["findings"] if not _is_open(one)]
     properties = dict.fromkeys(_place(one) for one in bounded)
-    first = {place: next(one for one in bounded if _place(one) == place) for place in properties}
+    asked = {
+        place: dict.fromkeys(_asked(one) for one in bounded if _place(one) == place)
+        for place in properties
+    }
     has_networks = any(network for _, network in properties)
     head = ["property", *(["network"] if has_networks else []), "asked", *map(_named, tests)]
     rows = [
         [
             name,
             *([network] if has_networks else []),
-            _asked(first[name, network]),
+            "; ".join(asked[name, network]),
             *(_cell(test, (name, network)) for test in tests),
         ]
         for name, network in properties
@@ -69,9 +73,14 @@ def _is_open(finding: Mapping[str, Any]) -> bool:
 def _asked(finding: Mapping[str, Any]) -> str:
     low, high, unit = finding["low"], finding["high"], finding["unit"]
     if high is None:
-        return f"{low:.3g} or more {unit}".strip()
-    bounds = f"{low:.3g} to {high:.3g}" if low else f"at most {high:.3g}"
+        return f"{_figure(low)} or more {unit}".strip()
+    bounds = f"{_figure(low)} to {_figure(high)}" if low else f"at most {_figure(high)}"
     return f"{bounds} {unit}".strip()
+
+
+def _figure(value: float) -> str:
+    """Write a figure with three digits, a large one as a whole number."""
+    return f"{value:.3g}" if abs(value) < MANY else f"{value:.0f}"
 
 
 def _cell(test: Mapping[str, Any], place: tuple[str, str]) -> str:
@@ -79,7 +88,7 @@ def _cell(test: Mapping[str, Any], place: tuple[str, str]) -> str:
         if _place(one) == place:
             if one["observed"] is None:
                 return "*not seen*"
-            text = f"{one['observed']:.3g}"
+            text = _figure(one["observed"])
             return f"**{text}**" if one["passed"] is False else text
     return ""
 
