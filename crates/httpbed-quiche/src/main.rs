@@ -10,6 +10,7 @@
 //! [`kernel`] reports that the network has changed, [`migration`] decides what to do, without clock and sockets,
 //! and [`mover`] does it.
 
+mod bbr;
 mod client;
 mod command;
 mod failure;

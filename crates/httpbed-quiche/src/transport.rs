@@ -6,6 +6,7 @@ use std::time::Duration;
 use boring::ssl::SslContextBuilder;
 use quiche::CongestionControlAlgorithm;
 
+use crate::bbr::Constants;
 use crate::failure::{Code, Failure};
 
 /// A size that fits every path that QUIC may use without discovery (RFC 9000 section 14): Ethernet's 1500 less
@@ -53,10 +54,12 @@ impl From<CongestionControl> for CongestionControlAlgorithm {
 }
 
 /// The settings; the defaults limit nothing below 1 Gbit/s at 100 ms.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Transport {
     /// Congestion control of this end.
     pub congestion_control: CongestionControl,
+    /// Constants of BBR.
+    pub bbr: Constants,
     /// Packets in the initial congestion window of this end.
     pub initial_window: usize,
     /// Bytes that the other end may send on the connection before the first update.
@@ -79,6 +82,7 @@ impl Default for Transport {
     fn default() -> Self {
         Self {
             congestion_control: CongestionControl::Cubic,
+            bbr: Constants::default(),
             initial_window: 10,
             max_data: 16 << 20,
             max_window: 32 << 20,
@@ -102,6 +106,9 @@ impl Transport {
             quiche::Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls).map_err(refused)?;
         config.set_application_protos(quiche::h3::APPLICATION_PROTOCOL).map_err(refused)?;
         config.set_cc_algorithm(self.congestion_control.into());
+        if let Some(constants) = self.bbr.0 {
+            config.set_custom_bbr_params(constants);
+        }
         config.set_initial_congestion_window_packets(self.initial_window);
         config.set_max_idle_timeout(u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX));
         config.set_max_recv_udp_payload_size(MAX_BYTES);

@@ -162,6 +162,7 @@ impl Keeping<'_> {
     pub fn sender(&mut self, transport: &mut Transport, name: &str) -> Result<(), lexopt::Error> {
         match name {
             "congestion-control" => self.set(&mut transport.congestion_control, values::parsed),
+            "bbr" => self.set(&mut transport.bbr, values::parsed),
             "initial-window" => self.set(&mut transport.initial_window, values::count),
             "idle-timeout" => self.set(&mut transport.idle, values::seconds),
             _ => return Err(lexopt::Error::UnexpectedOption(self.option.clone())),
