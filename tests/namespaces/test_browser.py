@@ -242,8 +242,9 @@ def those(word, but="\\0\\0"):
 whom, log = sys.argv[1], Path(sys.argv[2])
 while not (log.exists() and b"responseReceived" in log.read_bytes()):
     select.select([], [], [], 0.01)
-victims = {"driver": those("-mchromium"), "browser": those("--remote-debugging-pipe", "--type=")}
-browsers = those("/usr/lib/chromium/", "-mchromium")
+driver = "-mbrowsers.chromium"
+victims = {"driver": those(driver), "browser": those("--remote-debugging-pipe", "--type=")}
+browsers = those("/usr/lib/chromium/", driver)
 for pid in browsers:
     told = dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     if int(told["CapEff"], 16) & 3 << 12:
@@ -267,7 +268,7 @@ def test_a_kill_leaves_nothing(tmp_path: Path, site: Path, whom: str) -> None:
     async def kill() -> tuple[Any, Place]:
         async with place(tmp_path, Setting(site, ["a", "b"])) as made:
             driver = made.driver("a", "/never.html")
-            driver = replace(driver, argv=("python3", "-mchromium", *driver.argv[3:]))
+            driver = replace(driver, argv=("python3", "-mbrowsers.chromium", *driver.argv[3:]))
             loading = await made.supervisor.start(driver)
             words = ("python3", "-c", KILL, whom, "/trial/a/cdp.jsonl")
             out = "b/out"

@@ -111,7 +111,7 @@ class Place:
         is_over.set()
         await attending
         left = self.supervisor.folder / name  # on disk when the sandbox has ended
-        said = (left / "chromium-output.txt").read_text()
+        said = (left / "driver-output.txt").read_text()
         assert ended.clean, f"{ended}: {said}"
         told: dict[str, Any] = json.loads((left / "load.json").read_text())
         return {**told, "all_cpu_s": ended.cpu_s}

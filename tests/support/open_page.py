@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.pages.programs.builtin.chromium.cdp import DevToolsClient
-from httpbed.addons.pages.programs.builtin.chromium.flags import SILENT
+from httpbed.addons.pages.programs.builtin.browsers.cdp import DevToolsClient
+from httpbed.addons.pages.programs.builtin.browsers.chromium_flags import SILENT
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.programs import catalog as catalogs
 

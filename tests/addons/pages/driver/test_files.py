@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.pages.programs.builtin.chromium import bounded_files
-from httpbed.addons.pages.programs.builtin.chromium.__main__ import LoadDriver, LoadRecord
-from httpbed.addons.pages.programs.builtin.chromium.bounded_files import BoundedLines, TraceFiles
-from httpbed.addons.pages.programs.builtin.chromium.cdp import CommandError, DevToolsClient
-from httpbed.addons.pages.programs.builtin.chromium.load_end import Watch
+from httpbed.addons.pages.programs.builtin.browsers import bounded_files
+from httpbed.addons.pages.programs.builtin.browsers.bounded_files import BoundedLines, TraceFiles
+from httpbed.addons.pages.programs.builtin.browsers.cdp import CommandError, DevToolsClient
+from httpbed.addons.pages.programs.builtin.browsers.chromium import LoadDriver
+from httpbed.addons.pages.programs.builtin.browsers.load_end import Watch
+from httpbed.addons.pages.programs.builtin.browsers.load_record import LoadRecord
 
 PATIENCE_S = float("inf")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.pages.programs.builtin.chromium import load_end
-from httpbed.addons.pages.programs.builtin.chromium.load_end import IDLE_S, Watch
+from httpbed.addons.pages.programs.builtin.browsers import load_end
+from httpbed.addons.pages.programs.builtin.browsers.load_end import IDLE_S, Watch
 
 RECORDED = Path(__file__).parents[3] / "recorded/chromium-headless-shell-156.0.8078.79"
 PAGE, TARGET = "page-session", "page-target"

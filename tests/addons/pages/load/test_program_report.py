@@ -18,7 +18,7 @@ CHROMIUM = FOLDER / "chromium-headless-shell-156.0.8078.79"
 
 def read(folder: Path) -> ProgramReport:
     """Read a load as a recipe does."""
-    return parsers.read("chromium-load", folder / "load.json")
+    return parsers.read("browser-load", folder / "load.json")
 
 
 def left(folder: Path, ended: str, **more: Any) -> ProgramReport:

@@ -94,6 +94,8 @@ class PageRequest:
     response_headers: Headers = ()
     wire_bytes: int = 0
     """Bytes of the response's header and body on the wire (CDP's ``encodedDataLength``)."""
+    head_bytes: int = 0
+    """Bytes of its header, which ``wire_bytes`` includes; 0 if the browser does not say."""
     is_left: bool = False
     """Whether the browser stopped reading an image because it cannot decode it; ``wire_bytes`` then
     has what the browser saw of it."""

@@ -212,6 +212,7 @@ class _RequestBuilder:
                 self.response_extra or events.response, "headers"
             ),
             wire_bytes=self._wire_bytes(),
+            head_bytes=self._head_bytes(),
             is_left=self._is_left(),
             body_bytes=events.body_bytes,
             queued_s=self._at(lenient_json.number(events.sent, "timestamp")),

@@ -10,7 +10,7 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.base import untrusted_files
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
-DRIVER_OUTPUT = "chromium-output.txt"
+DRIVER_OUTPUT = "driver-output.txt"
 """File with the driver's standard error, as recipes name it."""
 NOT_MODIFIED = 304
 MAX_NAMED = 3
@@ -51,12 +51,19 @@ def _request(request: PageRequest, navigated_s: float) -> LoggedRequest:
         connection=request.connection,
         path=request.path,
         authority=request.host,
-        wire_bytes=request.wire_bytes,
+        wire_bytes=_wire_bytes(request),
         announces_http3=_announces_http3(request),
         client_left=request.is_left,
         began_s=None if request.queued_s is None else navigated_s + request.queued_s,
         ended_s=None if request.ended_s is None else navigated_s + request.ended_s,
     )
+
+
+def _wire_bytes(request: PageRequest) -> int | None:
+    """Return the bytes of header and body; None if the browser knows only the body's."""
+    is_compressed = request.http_version in {"2", "3"}
+    is_unknown = request.status and is_compressed and not request.head_bytes
+    return None if is_unknown else request.wire_bytes
 
 
 def _announces_http3(request: PageRequest) -> bool | None:

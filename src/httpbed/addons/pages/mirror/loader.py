@@ -53,7 +53,7 @@ class BrowserLoader:
         try:
             return driver_output.read(artifacts / "client")
         except LoadError as error:
-            last_line = untrusted_files.last_line(artifacts / "client", "chromium-output.txt")
+            last_line = untrusted_files.last_line(artifacts / "client", "driver-output.txt")
             raise BedError(
                 f"{self._browser} wrote no record of its load: {error} ({last_line})"
             ) from None

@@ -23,8 +23,9 @@ from httpbed.programs.protocol import NO_PAGE, Part
 from httpbed.trial import program_roots
 from httpbed.trial.plan import SANDBOX_BYTES
 
-DRIVER = "chromium"
-"""The program that can record; recipes name it."""
+DRIVER = "browsers.chromium"
+"""The module that can record; recipes name it."""
+RELAY = "browsers.relay"
 CLIENT = "client"
 RELAY_PORT = 1080
 FILE_BYTES = 2**28
@@ -68,7 +69,7 @@ class Recorder:
     def require(self) -> None:
         """Raise ConfigError if the browser's driver cannot record."""
         recipe = self.catalog.recipes[self.browser]
-        if DRIVER not in recipe.run_in("client").programs:
+        if DRIVER not in recipe.run_in("client").argv:
             reason = f"{self.browser} is not started by httpbed's driver, which records"
             raise ConfigError([Mistake("--browser", reason, "record with chromium-headless-shell")])
 
@@ -117,7 +118,7 @@ async def record(url: str, recorder: Recorder, folder: Path) -> PageRecording:
     try:
         return PageRecording(driver_output.read(left), _bodies(left), way)
     except (LoadError, untrusted_files.UnreadableError) as error:
-        last_line = untrusted_files.last_line(left, "chromium-output.txt")
+        last_line = untrusted_files.last_line(left, "driver-output.txt")
         raise BedError(f"{browser} left no recording: {error} ({ended}; {last_line})") from None
 
 
@@ -145,7 +146,7 @@ def _driver(catalog: Catalog, browser: str, url: str, time_limit_s: float) -> Pr
 
 def _relay(driver: ProcessSpec) -> ProcessSpec:
     """Plan the program that leads a port of loopback to the way out."""
-    program = ("python3", "-m", f"{DRIVER}.relay")
+    program = ("python3", "-m", RELAY)
     words = (str(RELAY_PORT), f"{_SHOWN}/{way_out.SOCKET}")
     ready = Ports(tcp=(RELAY_PORT,))
     return replace(driver, argv=(*program, *words), stdout=None, stderr=None, ready=ready)

@@ -1,7 +1,7 @@
 """The programs of page loads: recipes of browsers, the browser's driver, the replay of a site.
 
 Not here: reading the driver's files (``pages/load``).
-Start at ``builtin/chromium``.
+Start at ``builtin/browsers``.
 """
 
 from __future__ import annotations
@@ -11,5 +11,5 @@ from httpbed.programs.protocol import AddedPrograms
 PROGRAMS = AddedPrograms(
     name="pages",
     package=__name__,
-    parsers={"chromium-load": "httpbed.addons.pages.load.program_report:parse"},
+    parsers={"browser-load": "httpbed.addons.pages.load.program_report:parse"},
 )

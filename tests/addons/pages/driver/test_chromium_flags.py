@@ -12,9 +12,9 @@ from typing import get_args
 
 import pytest
 
-from httpbed.addons.pages.programs.builtin.chromium import flags
-from httpbed.addons.pages.programs.builtin.chromium import visit as visits
-from httpbed.addons.pages.programs.builtin.chromium.flags import BrowserOptions
+from httpbed.addons.pages.programs.builtin.browsers import chromium_flags as flags
+from httpbed.addons.pages.programs.builtin.browsers import visit as visits
+from httpbed.addons.pages.programs.builtin.browsers.chromium_flags import BrowserOptions
 from httpbed.experiment.workload import PageVisit
 
 WANTED = BrowserOptions(

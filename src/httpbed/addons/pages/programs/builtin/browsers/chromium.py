@@ -14,7 +14,6 @@ import json
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,9 @@ from . import visit as visits
 from .bounded_files import MAX_EVENT_BYTES, BoundedLines, TraceFiles
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, DevToolsClient, Message
-from .flags import BrowserOptions, arguments, make_profile
+from .chromium_flags import BrowserOptions, arguments, make_profile
 from .load_end import MAX_WORDS, Ending, Watch
+from .load_record import LoadRecord, viewport
 from .recording import BUFFERS, Bodies
 
 MAX_STARTS = 3
@@ -47,44 +47,6 @@ SCREEN = (
 LOOP = "(() => {const t = performance.now(); for (let i = 0, x = 0; i < 3e7; i++) x += i % 7;"
 LOOP += " return performance.now() - t})()"
 """Computes for some 30 ms, and returns how long it took."""
-
-
-@dataclass(kw_only=True)
-class LoadRecord:
-    """The content of load.json."""
-
-    schema: int = 1
-    product: str = ""
-    arguments: list[str]
-    url: str
-    title: str = ""
-    """The page's title at the end of the load."""
-    visit: str
-    http_version: str
-    started_ns: int = field(default_factory=time.monotonic_ns)
-    starts: int = 1
-    """How many browsers were started until one answered."""
-    began_ns: int = 0
-    ready_ns: int | None = None
-    navigated_ns: int | None = None
-    ended_ns: int | None = None
-    ended: str = ""
-    reason: str = ""
-    dialogs: list[dict[str, str]] = field(default_factory=list)
-    cpu_s: float = 0.0
-    before_ns: int = 0
-    """Duration of the visit before; ``before_cpu_s`` is its CPU time."""
-    before_cpu_s: float = 0.0
-    truncated: bool = False
-    """Whether events were dropped: requests may be missing."""
-    trace_cut: bool = False
-    """Whether marks of paint may be missing."""
-    pictures_cut: bool = False
-    """Whether the pictures end before the load did."""
-    screen: dict[str, Any] = field(default_factory=dict)
-    """What a script sees of the screen after the load, and the measured slowdown."""
-    notes: list[str] = field(default_factory=list)
-    """What else is missing that no request depends on."""
 
 
 class LoadDriver:
@@ -414,12 +376,6 @@ def browser_options(options: argparse.Namespace, profile: Path) -> BrowserOption
         visit=options.visit,
         proxy_port=options.record,
     )
-
-
-def viewport(text: str) -> tuple[int, int]:
-    """Read ``1366x768``."""
-    width, _, height = text.partition("x")
-    return int(width), int(height)
 
 
 def read() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Carries connections to a port of loopback on to a Unix socket: ``python3 -m chromium.relay``.
+"""Carries connections to a port of loopback on to a Unix socket: ``python3 -m browsers.relay``.
 
 Chromium reaches no proxy by a Unix socket, and its sandbox has no network but loopback.
 """
