@@ -15,6 +15,7 @@ from PIL import Image, ImageSequence
 
 import reports
 from campaigns import Ending
+from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
 from httpbed.addons.pages.report import metrics_table, screens, section
@@ -218,3 +219,16 @@ def test_one_load_by_itself(results: Results, tmp_path: Path) -> None:
     svg = paths[0].read_text()
     assert "<script" not in svg
     assert "script&gt;.js" in svg
+
+
+def test_a_treatment_without_pictures_is_named_and_not_drawn_blank(tmp_path: Path) -> None:
+    """Firefox reports no frames; its screen would be white until the end."""
+    results = page_campaign(tmp_path, only=KEPT)
+    for row in results.trials.to_pylist():
+        if row["http_version"] == "3":
+            (loads.folder(results, row) / "frames.jsonl").unlink(missing_ok=True)
+    page = reports.page(results, find(results), draws=True)
+    assert "Without pictures: HTTP/3." in page
+    (strips,) = re.findall(r"Filmstrips\. [^\"<]*", page)[:1]
+    assert "HTTP/2" in strips
+    assert "HTTP/3" not in strips

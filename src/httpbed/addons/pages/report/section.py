@@ -44,7 +44,7 @@ from httpbed.report.document import (
     SectionMaker,
 )
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.phrasing import level, number_format, title, treatment
+from httpbed.report.phrasing import level, listed, number_format, title, treatment
 from httpbed.report.sections import MAX_UNFOLDED
 from httpbed.report.svg import VisibleFigure
 from httpbed.results import attempts
@@ -96,9 +96,12 @@ def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> It
         shown = {one.name: one for one in scene.treatments}
         if scene.name:
             yield Heading(scene.name)
-        if made := _film(scene, shown, number):
+        seen = {name: one for name, one in shown.items() if one.typical.load.frames}
+        if made := _film(scene, seen, number):
             files[f"{made.name}.webp"] = made.data
             yield Drawn(templating.part("film.html.j2", __package__, film=made))
+        if unseen := [name for name in shown if name not in seen]:
+            yield Paragraph(f"Without pictures: {listed(unseen)}.")
         yield from map(Figure, _plots(shown, number))
         paths = [critical_path_report.of_trial(results, one.typical) for one in shown.values()]
         if known := [one for one in paths if one]:
@@ -122,9 +125,9 @@ def _film(scene: Scene, shown: dict[str, SceneTreatment], number: int) -> Film |
 
 def _plots(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
     loaded = {name: one.typical.load for name, one in shown.items()}
-    if any(load.frames for load in loaded.values()):
-        yield _strip(shown, number)
-        yield from _progress(shown, number)
+    if seen := {name: one for name, one in shown.items() if loaded[name].frames}:
+        yield _strip(seen, number)
+        yield from _progress(seen, number)
     if any(resources.spans(load) for load in loaded.values()):
         yield _plot(
             f"page-{number}-resources",
