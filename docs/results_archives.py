@@ -98,7 +98,10 @@ class PublishedExperiment:
 
 
 def read(published: Path = PUBLISHED) -> list[PublishedExperiment]:
-    """Read all published archives, in the papers' order; those in real time come first."""
+    """Read the published archives of studies, in the papers' order; those in real time come first.
+
+    An archive without claims, such as that of the matrix of stacks, is no study's.
+    """
     above = (published, published / VIRTUAL, published / REPEATED)
     found = [
         PublishedExperiment(file.parent, query.read(file.parent), _claims(file.parent))
@@ -106,7 +109,7 @@ def read(published: Path = PUBLISHED) -> list[PublishedExperiment]:
         for file in folder.glob("*/*/manifest.json")
         if file.parent.parent.name not in {VIRTUAL, REPEATED}
     ]
-    return sorted(found, key=_place)
+    return sorted((one for one in found if one.claims or one.study in PAPERS), key=_place)
 
 
 def _claims(folder: Path) -> list[dict[str, Any]]:

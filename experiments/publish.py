@@ -34,6 +34,7 @@ from httpbed.addons.conformance.sender import SenderKey
 from httpbed.addons.pages.har import loads_export
 from httpbed.cli.exports import ExportChoice
 from httpbed.experiment import parser
+from httpbed.experiment.experiment import Experiment
 from httpbed.results import attempts
 from httpbed.store import query
 
@@ -69,7 +70,9 @@ def publish(campaign: Path, *, joins: bool = False) -> None:
         claims = judged(made, experiment, place.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]
-        _httpbed("report", made, "--json", "--experiment", experiment, *beside)
+        stated = _stated(experiment)
+        today = ("--experiment", experiment, *beside) if stated.claims or stated.figures else ()
+        _httpbed("report", made, "--json", *today)
         report = made / "report.html"  # its commands name the folder, which readers have elsewhere
         address = str(place.relative_to(PUBLISHED.parent))
         report.write_text(report.read_text().replace(str(made), address))
@@ -86,11 +89,19 @@ def publish(campaign: Path, *, joins: bool = False) -> None:
 def place_of(campaign: Path, experiment: Path) -> Path:
     """Return where a campaign is published: by its clock, or as a repetition with another seed."""
     study, name = campaign.parts[-2:]
-    ran, stated = query.read(campaign), parser.read_valid(experiment.read_text()).experiment
-    if stated is not None and {*ran.seeds.values()} - {stated.seed}:
+    ran = query.read(campaign)
+    if {*ran.seeds.values()} - {_stated(experiment).seed}:
         return PUBLISHED / "repeated" / study / name
     is_virtual = ran.manifest.get("clock") == "virtual"
     return (PUBLISHED / "virtual" if is_virtual else PUBLISHED) / study / name
+
+
+def _stated(file: Path) -> Experiment:
+    """Return what an experiment's file says today."""
+    stated = parser.read_valid(file.read_text()).experiment
+    if stated is None:
+        raise SystemExit(f"{file} has mistakes; httpbed validate lists them")
+    return stated
 
 
 def publish_senders(manifest: Mapping[str, Any]) -> None:

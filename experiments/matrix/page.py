@@ -158,7 +158,8 @@ def introduction() -> str:
         " half as fast."
         " [One filterable page](index.html) has each cell's median, what its time was spent on, and"
         " the command that runs it again; [the file](../../experiments/matrix/matrix.toml) has the"
-        " networks. Written by `python experiments/matrix/page.py`."
+        " networks, and [the archive](../virtual/matrix/matrix) the tables. Written by"
+        " `python experiments/matrix/page.py`."
     )
 
 
@@ -234,7 +235,7 @@ def failing(kept: Sequence[Cell]) -> Iterator[str]:
         levels = cell["levels"]
         for reason, count in cell["failed"].items():
             pair = (levels["client"], levels["server"], levels["http_version"])
-            counts[(*pair, reason)] += count
+            counts[(*pair, reason.partition(";")[0])] += count
     yield "## Trials that failed"
     yield ""
     if not counts:
@@ -271,7 +272,7 @@ def shade(cell: Cell) -> str:
         return "#ddd"
     strength = min(1.0, abs(math.log(cell["ratio"])) / math.log(4))
     hue = 8 if cell["ratio"] > 1 else 212
-    return f"hsl({hue} 75% {97 - 42 * strength:.0f}%)"
+    return f"hsl({hue} 80% {97 - 32 * strength:.0f}%)"
 
 
 if __name__ == "__main__":
