@@ -18,7 +18,13 @@ version = release = metadata.version("httpbed")
 extensions = ["myst_parser"]
 
 root_doc = "docs/README"
-include_patterns = ["*.md", "docs/**.md", "experiments/**.md", "results/explained/*.md"]
+include_patterns = [
+    "*.md",
+    "docs/**.md",
+    "experiments/**.md",
+    "results/explained/*.md",
+    "results/matrix/*.md",
+]
 # Sphinx walks through the folders that are not named here.
 exclude_patterns = [".*", "bench", "build", "crates", "demo", "dist", "fuzz", "setup"]
 exclude_patterns += ["src", "target", "tests"]

@@ -100,8 +100,8 @@ def _study(
             " to the browser, which real ones do. Chromium then holds requests of low priority"
             " back over HTTP/3, and not over HTTP/2. This lengthens loads over HTTP/3 with many"
             " resources at long round trips, up to 1.4 times where it was measured"
-            " ([decision 65](decisions/0065-servers-announce-http3-to-browsers.md)). These"
-            " campaigns run again; until then their verdicts hold for such servers."
+            " ([decision 65](decisions/0065-servers-announce-http3-to-browsers.md)). Their verdicts"
+            " hold for such servers until each has run again."
         )
     claims = claims_of(found)
     clocks = results_clocks.have_several(claims)
@@ -123,9 +123,10 @@ def _study(
 
 def _archive(one: PublishedExperiment) -> str:
     """Name an archive: its experiment, and what it differs in from the first one."""
-    clock = " in virtual time" if one.clock == "virtual" else ""
-    seeds = f", seed {', '.join(map(str, one.seeds))}" if one.is_repetition else ""
-    return f"{one.folder.name}{clock}{seeds}"
+    differs = ["in virtual time"] if one.clock == "virtual" else []
+    differs += [f"seed {', '.join(map(str, one.seeds))}"] if one.is_repetition else []
+    beside = f" ({', '.join(differs)})" if differs else ""
+    return f"{one.folder.name}{beside}"
 
 
 def _untested(study: str) -> Iterator[str]:

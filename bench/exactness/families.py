@@ -64,7 +64,7 @@ class Family:
 
 def downloads(recipes: Sequence[Recipe]) -> Iterator[Family]:
     """Yield a download for every role and HTTP version of every program."""
-    few = pairings.few(recipes)
+    few = pairings.covering(recipes)
     for proxies, (name, hosts) in enumerate(WAYS):
         found = {one.title(): one for one in few if len(one.proxies) == proxies}
         promises = {title: tuple(one.promises()) for title, one in found.items()}
@@ -74,7 +74,7 @@ def downloads(recipes: Sequence[Recipe]) -> Iterator[Family]:
 
 def pages(recipes: Sequence[Recipe], page: Any) -> Iterator[Family]:
     """Yield page loads by every browser, from every server, through every proxy, on every visit."""
-    load, few = {"kind": "page", "page": page}, pairings.few(recipes)
+    load, few = {"kind": "page", "page": page}, pairings.covering(recipes)
     browsers = {one.name for one in recipes if "page: warm connection" in one.workloads}
     servers = [one for one in recipes if "server" in one.roles and "page" in one.workloads]
     direct = [one for one in few if one.client in browsers]

@@ -158,7 +158,7 @@ def introduction() -> str:
         " half as fast."
         " [One filterable page](index.html) has each cell's median, what its time was spent on, and"
         " the command that runs it again; [the file](../../experiments/matrix/matrix.toml) has the"
-        " networks, and [the archive](../virtual/matrix/matrix) the tables. Written by"
+        " networks, and the archive `results/virtual/matrix/matrix` the tables. Written by"
         " `python experiments/matrix/page.py`."
     )
 

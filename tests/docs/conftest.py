@@ -7,7 +7,11 @@ import pytest
 import results_archives
 from results_archives import PUBLISHED, PublishedExperiment
 
-FOLDERS = sorted(file.parent for file in PUBLISHED.glob("**/manifest.json"))
+FOLDERS = sorted(
+    file.parent
+    for file in PUBLISHED.glob("**/manifest.json")
+    if file.parents[1].name in results_archives.PAPERS
+)
 
 
 @pytest.fixture(scope="session")

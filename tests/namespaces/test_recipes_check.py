@@ -27,7 +27,7 @@ def checked(known: Catalog, wanted: list[Pairing], folder: Path) -> InteropResul
         done = await interop_session.run_pairings(
             setup, wanted, folder, jobs=2, tell=lambda _: None
         )
-        tests = interop_session.refusal_tests(found, pairings.few(found))
+        tests = interop_session.refusal_tests(found, pairings.covering(found))
         refused = await interop_session.run_refusals(setup, tests, folder, jobs=2)
         return InteropResult(programs, done, refused, (), absent)
 
@@ -55,7 +55,7 @@ def test_every_installed_program_does_what_its_recipe_declares(tmp_path: Path) -
     """Each role and HTTP version once, 1 kB and 1 MB by digest, versions and refusals."""
     known = catalog.load()
     found, _ = interop_session.here(known)
-    every = pairings.few(found)
+    every = pairings.covering(found)
     result = checked(known, covering(every), tmp_path)
     assert result.pairings
     assert result.passed, "\n".join(check_verb.lines(result))
@@ -74,7 +74,9 @@ def test_a_program_that_is_installed_on_demand_does_what_its_recipe_declares(
     known = catalog.load()
     program_roots.ensure(known, [name, "curl", "nginx", "aioquic"], say=print)
     found, _ = interop_session.here(known, [name, "curl", "nginx", "aioquic"])
-    result = checked(known, [one for one in pairings.few(found) if name in one.members()], tmp_path)
+    result = checked(
+        known, [one for one in pairings.covering(found) if name in one.members()], tmp_path
+    )
     declared = {promise for promise in pairings.promises(found) if promise.name == name}
     assert {promise for one in result.pairings for promise in one.pairing.promises()} >= declared
     assert result.passed, "\n".join(check_verb.lines(result))
@@ -99,7 +101,9 @@ def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
     (tmp_path / "liar.toml").write_text(LIAR)
     known = catalog.load([tmp_path])
     server = next(
-        one.server for one in pairings.few(interop_session.here(known)[0]) if one.client == "liar"
+        one.server
+        for one in pairings.covering(interop_session.here(known)[0])
+        if one.client == "liar"
     )
     result = checked(known, [Pairing("liar", "2", server)], tmp_path / "artifacts")
     failures = [one for download in result.pairings[0].downloads for one in download.failures]
@@ -113,7 +117,7 @@ def test_a_client_that_accepts_any_certificate_fails(tmp_path: Path) -> None:
     known = catalog.load([tmp_path])
     found, _ = interop_session.here(known, ["careless", "nginx"])
     setup = interop_session.make_setup(known, found, say=print)
-    tests = interop_session.refusal_tests(found, pairings.few(found))
+    tests = interop_session.refusal_tests(found, pairings.covering(found))
     (refused,) = asyncio.run(interop_session.run_refusals(setup, tests, tmp_path / "left", jobs=1))
     assert refused.failures == ()
     assert not refused.passed

@@ -2,8 +2,7 @@
 
 A check compares what an attempt left with what its trial asked for. Here each check has its name,
 whom a broken one is blamed on, and what must hold. :mod:`httpbed.trial.checks` observes them;
-reports, documentation and tests ask :data:`CHECKS`, which has
-those of addons, too.
+reports, documentation and tests ask :data:`CHECKS`, which has those of addons, too.
 """
 
 from __future__ import annotations

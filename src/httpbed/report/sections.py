@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS
 from httpbed.report import levels, manifest, matrix, network, notes, roles, templating, treatments
 from httpbed.report.answer import answer, every_comparison, sums_up
@@ -343,10 +344,14 @@ def evidence(findings: Findings) -> str:
 
 
 def _with_checks(trials: str, checks: Iterable[CheckSummary]) -> str:
-    """Add the checks that failed by name, and the number of the others."""
+    """Add the checks that failed by name, and the number of the others.
+
+    Of addons that are not installed, only those that failed count: notes name the unread ones.
+    """
     kinds: dict[str, list[CheckSummary]] = {}
     for check in checks:
-        if not check.is_note:
+        is_read = check.check in CHECK_BY_ID or check.failed
+        if is_read and not check.is_note:
             kinds.setdefault(check.kind, []).append(check)
     broken = [check for same in kinds.values() for check in same if check.failed]
     unseen = [same for same in kinds.values() if not any(one.passed + one.failed for one in same)]

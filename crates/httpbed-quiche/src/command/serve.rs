@@ -7,7 +7,7 @@ use lexopt::{Arg, Parser};
 
 use super::get::Keeping;
 use super::{Command, Mistakes, values};
-use crate::transport::Transport;
+use crate::transport::{CongestionControl, Transport};
 
 const HELP: &str = include_str!("serve.txt");
 /// Limit of a client's paths, by their connection IDs: quiche receives nothing from further addresses, and a NAT
@@ -55,6 +55,10 @@ pub(super) fn read(parser: &mut Parser, mistakes: &mut Mistakes) -> Result<Comma
         if path.as_os_str().is_empty() {
             mistakes.add(format!("--{option} is missing"));
         }
+    }
+    let transport = &options.transport;
+    if transport.bbr.0.is_some() && transport.congestion_control != CongestionControl::Bbr2 {
+        mistakes.add("--bbr: has no effect without --congestion-control bbr");
     }
     Ok(Command::Serve(Box::new(options)))
 }

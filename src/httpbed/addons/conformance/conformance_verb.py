@@ -167,6 +167,7 @@ def command(
     if is_identified:
         mode = "--identify, which names one sender from packets alone"
         beside |= {"--judged-as": judged_as, "--suite": suite != "control"}
+        beside |= {"--scale": scale != "standard", "--clock": clock == "real"}
     else:
         mode = f"--suite {suite}, which tests one sender"
         beside = beside if suite != "control" else {}

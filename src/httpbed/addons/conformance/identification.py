@@ -5,7 +5,7 @@ seven of the guests' kernel, and ngtcp2's BBRv3. ``make bench-identify ARGS=--re
 them again. A sender has the name of the nearest reference, unless it is farther from it than its
 **bound**: then it is unknown. The bound of a reference is half the distance to the nearest other
 one. The distance is a metric, so nothing within the bound of one reference is nearer to another.
-A reference far from all others would take in much that nobody knows, so no bound is larger than
+A reference far from all others would take in much that is unknown, so no bound is larger than
 the median of them. The bounds follow from the references alone: no sender that is tested has a say.
 """
 

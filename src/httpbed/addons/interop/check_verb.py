@@ -79,8 +79,9 @@ def command(
     known = catalog(recipe_folders)
     catalogs.require(known, names)
     install.require_user_programs(known[name] for name in names)
+    pairings.require_downloads(known[name] for name in names)
     found, absent = checking.here(known)
-    chosen = pairings.every(found) if full else pairings.few(found)
+    chosen = pairings.every(found) if full else pairings.covering(found)
     wanted = [one for one in chosen if not names or one.members() & set(names)]
     absent = {name: why for name, why in absent.items() if not names or name in names}
     if not wanted:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.programs.protocol import RoleName
 from httpbed.programs.recipe import Recipe
 
@@ -89,7 +90,7 @@ def every(recipes: Sequence[Recipe]) -> list[Pairing]:
     ]
 
 
-def few(recipes: Sequence[Recipe]) -> list[Pairing]:
+def covering(recipes: Sequence[Recipe]) -> list[Pairing]:
     """Return pairings that check each promise: of every pairing, those of versatile programs first.
 
     Direct ones come before those through a proxy, so that a proxy's fault is not the server's.
@@ -138,8 +139,25 @@ def _able(recipes: Sequence[Recipe], role: RoleName, version: str | None = None)
     return [
         one
         for one in recipes
-        if role in one.roles and (version is None or version in one.http_versions)
+        if _can_be(one, role) and (version is None or version in one.http_versions)
     ]
+
+
+def require_downloads(recipes: Iterable[Recipe]) -> None:
+    """Refuse browsers that load pages only.
+
+    :raises ConfigError: naming each.
+    """
+    pages = [one.name for one in recipes if one.roles == ["client"] and not _can_be(one, "client")]
+    if pages:
+        reason = "loads pages only, and a check downloads files"
+        remedy = "load a page with it, such as httpbed compare {} --page gentelella"
+        raise ConfigError([Mistake(name, reason, remedy.format(name)) for name in pages])
+
+
+def _can_be(recipe: Recipe, role: RoleName) -> bool:
+    """Return whether a pairing can check a role: of clients, those that download a file."""
+    return role in recipe.roles and (role != "client" or "download" in recipe.workloads)
 
 
 def _versatility(recipe: Recipe) -> tuple[int, ...]:
@@ -170,11 +188,12 @@ class Promise:
 
 
 def promises(recipes: Iterable[Recipe]) -> set[Promise]:
-    """Return all roles and HTTP versions that recipes declare."""
+    """Return the roles and HTTP versions that recipes declare and a pairing can check."""
     return {
         Promise(recipe.name, role, version, upstream)
         for recipe in recipes
         for role in recipe.roles
+        if _can_be(recipe, role)
         for version in recipe.http_versions
         for upstream in (recipe.upstream_http_versions if role == "proxy" else [""])
     }

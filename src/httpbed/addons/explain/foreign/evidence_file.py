@@ -89,6 +89,8 @@ def kind_of(path: Path) -> Kind:
     for kind, pattern in _KEYS:
         if pattern.search(head):
             return kind
+    if path.suffix.lower() == ".har":  # its reader says what is wrong, and where
+        return "HAR"
     known = "a capture (pcapng, pcap), a qlog (.qlog, .sqlog), a netlog of Chrome, or a HAR file"
     what = "is empty" if not head else "is none of the files that can be explained"
     raise ConfigError([Mistake(str(path), what, f"give a campaign's folder, {known}")])

@@ -1,4 +1,4 @@
-"""``httpbed pages mirror``: makes a user's page self-contained, so that experiments can load it.
+"""``httpbed pages mirror``: records a user's page into a HAR file, which experiments replay.
 
 Not here: the format of sites (``pages/sites``), the replay of a recorded site (``sites/replay``).
 Start at ``url``::

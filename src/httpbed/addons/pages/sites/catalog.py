@@ -127,6 +127,7 @@ def _maker_of_name(name: str) -> Maker:
             return maker
     close = difflib.get_close_matches(name, names(), 3)
     remedy = f"did you mean {' or '.join(close)}?" if close else "httpbed pages lists them"
+    remedy += "; your own page is a HAR file, which httpbed pages mirror URL -o NAME.har records"
     raise ConfigError([Mistake("name", f"no page is named {name!r}", remedy)])
 
 
