@@ -109,8 +109,11 @@ def test_a_quic_client_that_falls_silent_gains_no_time(
     assert gained_nothing(found, least_s(10_000, delay_s=2 * 0.05))
 
 
-def test_a_pair_over_quic_that_sends_bodies_in_silence_has_failed(tmp_path: Path) -> None:
-    """After half of the body the client says nothing; no datagram is large enough for an answer."""
+def test_a_pair_over_quic_that_sends_bodies_in_silence_gains_no_time(tmp_path: Path) -> None:
+    """After half of the body the client says nothing; no datagram is large enough for an answer.
+
+    On a busy machine it may read all that came at once, so that its last word follows the body.
+    """
     found = attacked(
         tmp_path,
         "none",
@@ -121,8 +124,12 @@ def test_a_pair_over_quic_that_sends_bodies_in_silence_has_failed(tmp_path: Path
         on_client='knobs = { silent_from = "50000" }',
     )
     kind = found.outcome.partition(":")[0]  # a server that hears nothing may stop before the end
-    assert (kind in {"failed", "timed out"}, found.attempts) == (True, 1), found.outcome
-    assert check(found.record, BODIES).passed is not True
+    assert found.attempts == 1
+    if kind == "completed":
+        assert values(found.record)["request_time"] >= least_s(100_000)
+    else:
+        assert kind in {"failed", "timed out"}, found.outcome
+        assert check(found.record, BODIES).passed is not True
 
 
 @pytest.mark.parametrize(
