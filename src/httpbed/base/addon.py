@@ -165,7 +165,7 @@ def load(place: str) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except ModuleNotFoundError as error:
-        if missing := missing_addon(error, module.rpartition(".")[2]):
+        if missing := missing_addon(error, module.rpartition(".")[2].removesuffix("_verb")):
             raise missing from None
         raise
 

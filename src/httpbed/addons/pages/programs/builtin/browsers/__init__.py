@@ -20,6 +20,6 @@ Debian's ``websockets``::
 
     browser           a browser's processes: started, killed as a whole, CPU seconds
     load_end          whether a load is over and how it ended, from events alone
-    load_record       the content of load.json
+    load_record       what every driver is asked for, and load.json
     bounded_files     files of bounded length
 """

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from . import sockets
+from . import load_record, sockets
 from . import visit as visits
 from .bounded_files import MAX_EVENT_BYTES, BoundedLines, TraceFiles
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, DevToolsClient, Message
 from .chromium_flags import BrowserOptions, arguments, make_profile
 from .load_end import MAX_WORDS, Ending, Watch
-from .load_record import LoadRecord, viewport
+from .load_record import LoadRecord
 from .recording import BUFFERS, Bodies
 
 MAX_STARTS = 3
@@ -380,24 +377,14 @@ def browser_options(options: argparse.Namespace, profile: Path) -> BrowserOption
 
 def read() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--browser", required=True)
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--http-version", choices=("1.1", "2", "3"), required=True)
+    parser = load_record.parser(__doc__)
     parser.add_argument("--visit", choices=visits.VISITS, default="cold")
-    parser.add_argument("--address", required=True)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--names", type=lambda text: text.split(","), required=True)
     parser.add_argument("--spki", type=Path, required=True)
-    parser.add_argument("--viewport", type=viewport, required=True)
     parser.add_argument("--pixel-ratio", type=float, default=1.0)
     parser.add_argument("--user-agent", default="")
     parser.add_argument("--touch", action="store_true")
     parser.add_argument("--cpu-slowdown", type=float, default=1.0)
-    parser.add_argument("--time-limit", type=float, required=True)
-    parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--net-log", action="store_true")
-    parser.add_argument("--no-icon", action="store_true")
     parser.add_argument("--download", action="store_true")
     parser.add_argument("--record", type=int, metavar="PORT")
     return parser.parse_args()
@@ -406,13 +393,12 @@ def read() -> argparse.Namespace:
 def main() -> None:
     """Load the page and write load.json, or exit with the reason why not."""
     options = read()
-    with tempfile.TemporaryDirectory(prefix="profile-", ignore_cleanup_errors=True) as profile:
-        make_profile(Path(profile))
-        try:
-            record = LoadDriver(options, Path(profile)).run()
-        except (CommandError, OSError, ValueError) as error:
-            sys.exit(f"{options.browser}: {error}")
-    (options.folder / "load.json").write_text(json.dumps(vars(record), indent=1) + "\n")
+
+    def load(profile: Path) -> LoadRecord:
+        make_profile(profile)
+        return LoadDriver(options, profile).run()
+
+    load_record.keep(options, load)
 
 
 if __name__ == "__main__":

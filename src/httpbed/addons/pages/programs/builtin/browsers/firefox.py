@@ -13,15 +13,13 @@ import argparse
 import contextlib
 import json
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import firefox_profile
+from . import firefox_profile, load_record
 from .bidi import BidiClient
 from .bidi_events import MS, PAGE, Json, Translator
 from .bounded_files import MAX_EVENT_BYTES, BoundedLines, TraceFiles
@@ -29,7 +27,7 @@ from .browser import Browser, BrowserEndedError
 from .cdp import CommandError
 from .firefox_profile import Site
 from .load_end import MAX_WORDS, Ending, Watch
-from .load_record import LoadRecord, viewport
+from .load_record import LoadRecord
 
 READY_S = 30.0
 """Time for a browser to listen."""
@@ -247,30 +245,15 @@ def _answer(message: Json) -> Json:
 
 def read() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--browser", required=True)
-    parser.add_argument("--url", required=True)
-    parser.add_argument("--http-version", choices=("1.1", "2", "3"), required=True)
-    parser.add_argument("--address", required=True)
-    parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--names", type=lambda text: text.split(","), required=True)
+    parser = load_record.parser(__doc__)
     parser.add_argument("--ca", type=Path, required=True)
-    parser.add_argument("--viewport", type=viewport, required=True)
-    parser.add_argument("--time-limit", type=float, required=True)
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--no-icon", action="store_true")
     return parser.parse_args()
 
 
 def main() -> None:
     """Load the page and write load.json, or exit with the reason why not."""
     options = read()
-    with tempfile.TemporaryDirectory(prefix="profile-", ignore_cleanup_errors=True) as profile:
-        try:
-            record = FirefoxLoad(options, Path(profile)).run()
-        except (CommandError, OSError, ValueError) as error:
-            sys.exit(f"{options.browser}: {error}")
-    (options.folder / "load.json").write_text(json.dumps(vars(record), indent=1) + "\n")
+    load_record.keep(options, lambda profile: FirefoxLoad(options, profile).run())
 
 
 if __name__ == "__main__":
