@@ -93,7 +93,7 @@ def slow_stages() -> list[tuple[list[Job], int]]:
 
 
 PURE = "not namespaces and not alone and not slow"
-HALF = ("tests/addons", "tests/cli", "tests/docs", "tests/report")
+HALF = ("tests/addons", "tests/cli")
 """Folders whose pure tests take about as long as all others. Two processes by folder need no
 dispatch, and each keeps what its tests share."""
 SETTINGS = ("--quiet", "-p", "no:cacheprovider")
