@@ -33,8 +33,7 @@ from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import SenderKey
 from httpbed.addons.pages.har import loads_export
 from httpbed.cli.exports import ExportChoice
-from httpbed.experiment import parser
-from httpbed.experiment.experiment import Experiment
+from httpbed.cli.report import read_stated
 from httpbed.results import attempts
 from httpbed.store import query
 
@@ -70,7 +69,7 @@ def publish(campaign: Path, *, joins: bool = False) -> None:
         claims = judged(made, experiment, place.parent)
         (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
         beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]
-        stated = _stated(experiment)
+        stated = read_stated(experiment)
         today = ("--experiment", experiment, *beside) if stated.claims or stated.figures else ()
         _httpbed("report", made, "--json", *today)
         report = made / "report.html"  # its commands name the folder, which readers have elsewhere
@@ -90,18 +89,10 @@ def place_of(campaign: Path, experiment: Path) -> Path:
     """Return where a campaign is published: by its clock, or as a repetition with another seed."""
     study, name = campaign.parts[-2:]
     ran = query.read(campaign)
-    if {*ran.seeds.values()} - {_stated(experiment).seed}:
+    if {*ran.seeds.values()} - {read_stated(experiment).seed}:
         return PUBLISHED / "repeated" / study / name
     is_virtual = ran.manifest.get("clock") == "virtual"
     return (PUBLISHED / "virtual" if is_virtual else PUBLISHED) / study / name
-
-
-def _stated(file: Path) -> Experiment:
-    """Return what an experiment's file says today."""
-    stated = parser.read_valid(file.read_text()).experiment
-    if stated is None:
-        raise SystemExit(f"{file} has mistakes; httpbed validate lists them")
-    return stated
 
 
 def publish_senders(manifest: Mapping[str, Any]) -> None:

@@ -16,7 +16,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,14 +27,14 @@ from jinja2 import (  # the package's own templates lie inside of it
 )
 
 from httpbed.base.errors import visible_lines
-from httpbed.experiment import parser
-from httpbed.experiment.experiment import Experiment
+from httpbed.cli.report import read_stated
 from httpbed.results.sample import Sample, samples
 from httpbed.store import query
 from httpbed.store.results import Results
 
 HERE = Path(__file__).parent
 FILE = HERE / "matrix.toml"
+STATED = read_stated(FILE)
 PAGES = HERE.parents[1] / "results/matrix"
 CELLS = PAGES / "cells.jsonl"
 METRIC = "request_time"
@@ -128,8 +127,9 @@ def command(results: Results, levels: Mapping[str, str]) -> str:
 def markdown(kept: Sequence[Cell]) -> Iterator[str]:
     """Yield the page's paragraphs: the answer, then a table per network and HTTP version."""
     yield "# The matrix of stacks"
-    yield introduction()
-    yield from answers(kept)
+    yield f"{introduction()} {further()}"
+    yield summary(kept)
+    yield slowest_by_server(kept)
     for network in levels_of("network", kept):
         yield f"## {network}"
         for version in levels_of("http_version", kept):
@@ -138,42 +138,42 @@ def markdown(kept: Sequence[Cell]) -> Iterator[str]:
     yield "\n".join(failing(kept))
 
 
-@cache
-def experiment() -> Experiment:
-    """Return what the file states."""
-    stated = parser.read_valid(FILE.read_text()).experiment
-    if stated is None:
-        raise SystemExit(f"{FILE} has mistakes; httpbed validate lists them")
-    return stated
-
-
 def introduction() -> str:
     """Return what the ratios are, from the experiment file."""
-    stated = experiment()
-    base = stated.report.base
+    base = STATED.report.base
     return (
-        f"{stated.question} Each number is a request time over that of"
+        f"{STATED.question} Each number is a request time over that of"
         f" {base['client']} from {base['server']} over HTTP/{base['http_version']} in the same"
         " network (5 MB, virtual time, so computing takes none): 0.50 is twice as fast, 2.00"
         " half as fast."
-        " [One filterable page](index.html) has each cell's median, what its time was spent on, and"
+    )
+
+
+def further() -> str:
+    """Return where the rest is."""
+    return (
+        "[One filterable page](index.html) has each cell's median, what its time was spent on, and"
         " the command that runs it again; [the file](../../experiments/matrix/matrix.toml) has the"
         " networks, and the archive `results/virtual/matrix/matrix` the tables. Written by"
         " `python experiments/matrix/page.py`."
     )
 
 
-def answers(kept: Sequence[Cell]) -> Iterator[str]:
-    """Yield one sentence on all cells, and one for each server over HTTP/3."""
+def summary(kept: Sequence[Cell]) -> str:
+    """Return one sentence on all cells."""
     ratios = [cell["ratio"] for cell in kept if cell["ratio"] is not None]
     near = sum(abs(ratio - 1) <= NEAR for ratio in ratios)
     slow = sum(ratio > 1 + NEAR for ratio in ratios)
     blocks = sorted({cell["n"] for cell in kept if cell["n"]})
-    yield (
+    return (
         f"{len(ratios)} of {len(kept)} cells have a time (n = {'-'.join(map(str, blocks))});"
         f" {near} of them are within {NEAR:.0%} of the base, {slow} slower, and"
         f" {len(ratios) - near - slow} faster."
     )
+
+
+def slowest_by_server(kept: Sequence[Cell]) -> str:
+    """Return a table of the servers over HTTP/3."""
     lines = [
         f"| {server} | {'' if middle is None else f'{middle:.2f}'} | {worst} |"
         for server in levels_of("server", kept)
@@ -181,7 +181,7 @@ def answers(kept: Sequence[Cell]) -> Iterator[str]:
         if worst
     ]
     head = ["| server, HTTP/3 | median of its cells | its slowest cell |", "| --- | --- | --- |"]
-    yield "\n".join([*head, *lines])
+    return "\n".join([*head, *lines])
 
 
 def _of_server(server: str, kept: Sequence[Cell]) -> tuple[float | None, str]:
@@ -204,9 +204,8 @@ def _of_server(server: str, kept: Sequence[Cell]) -> tuple[float | None, str]:
 
 def levels_of(factor: str, kept: Sequence[Cell]) -> list[str]:
     """Return a factor's levels in the order of the file."""
-    stated = experiment().factors[factor]
     present = {cell["levels"][factor] for cell in kept}
-    return [str(level) for level in stated if str(level) in present]
+    return [str(level) for level in STATED.factors[factor] if str(level) in present]
 
 
 def table(network: str, version: str, kept: Sequence[Cell]) -> Iterator[str]:
@@ -254,8 +253,8 @@ def html(kept: Sequence[Cell]) -> str:
     )
     pages.filters["shade"] = shade
     page = pages.get_template("page.html").render(
-        introduction=introduction().split(" [One")[0],
-        answer=next(answers(kept)),
+        introduction=introduction(),
+        answer=summary(kept),
         networks=levels_of("network", kept),
         versions=levels_of("http_version", kept),
         clients=levels_of("client", kept),

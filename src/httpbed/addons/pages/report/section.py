@@ -102,7 +102,7 @@ def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> It
             yield Drawn(templating.part("film.html.j2", __package__, film=made))
         if unseen := [name for name in shown if name not in seen]:
             yield Paragraph(f"Without pictures: {listed(unseen)}.")
-        yield from map(Figure, _plots(shown, number))
+        yield from map(Figure, _plots(shown, seen, number))
         paths = [critical_path_report.of_trial(results, one.typical) for one in shown.values()]
         if known := [one for one in paths if one]:
             yield critical_path_report.shares_table(known)
@@ -123,9 +123,12 @@ def _film(scene: Scene, shown: dict[str, SceneTreatment], number: int) -> Film |
     )
 
 
-def _plots(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
+def _plots(
+    shown: dict[str, SceneTreatment], seen: dict[str, SceneTreatment], number: int
+) -> Iterator[Plot]:
+    """Draw the typical loads; ``seen`` are those with pictures."""
     loaded = {name: one.typical.load for name, one in shown.items()}
-    if seen := {name: one for name, one in shown.items() if loaded[name].frames}:
+    if seen:
         yield _strip(seen, number)
         yield from _progress(seen, number)
     if any(resources.spans(load) for load in loaded.values()):

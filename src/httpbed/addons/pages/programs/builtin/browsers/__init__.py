@@ -7,16 +7,15 @@ Debian's ``websockets``::
 
     chromium          command line; starts, watches, collects, writes load.json
     chromium_flags    the browser's command line: protocol, names, certificates, silence
-    cdp               the DevTools Protocol over a pipe
+    cdp               commands, responses and events over a pipe, of either browser
     visit             the state in which a load begins, and how the browser reaches it
     sockets           lists a browser's connections and has them ended
     recording         the bodies of responses, when a page is recorded rather than measured
     relay             a recording's port of loopback, which leads to a Unix socket
 
-    firefox           the same with Firefox, for cold loads
+    firefox           the same with Firefox, for cold loads, over a WebSocket
     firefox_profile   its preferences and its certificates
-    bidi              WebDriver BiDi over a WebSocket
-    bidi_events       its events in the words of the DevTools Protocol
+    bidi_events       events of WebDriver BiDi in the words of the DevTools Protocol
 
     browser           a browser's processes: started, killed as a whole, CPU seconds
     load_end          whether a load is over and how it ended, from events alone

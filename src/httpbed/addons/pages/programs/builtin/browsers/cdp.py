@@ -1,4 +1,7 @@
-"""The Chrome DevTools Protocol over a pipe: JSON messages, a zero byte after each."""
+"""Commands and events of a browser over a pipe: JSON messages, a zero byte after each.
+
+The Chrome DevTools Protocol and WebDriver BiDi share this form.
+"""
 
 from __future__ import annotations
 
@@ -123,5 +126,7 @@ def _read(raw: bytearray) -> dict[str, Any]:
 
 def _result(method: str, response: dict[str, Any]) -> dict[str, Any]:
     if "error" in response:
-        raise CommandError(f"{method}: {response['error'].get('message', 'refused')}")
+        about = response["error"]  # BiDi has its code there, and the message beside it
+        about = about if isinstance(about, dict) else response
+        raise CommandError(f"{method}: {about.get('message', 'refused')}")
     return dict(response.get("result", {}))

@@ -19,12 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
 from . import firefox_profile, load_record
-from .bidi import BidiClient
 from .bidi_events import MS, PAGE, Json, Translator
 from .bounded_files import MAX_EVENT_BYTES, BoundedLines, TraceFiles
 from .browser import Browser, BrowserEndedError
-from .cdp import CommandError
+from .cdp import MAX_MESSAGE_BYTES, CommandError, DevToolsClient
 from .firefox_profile import Site
 from .load_end import MAX_WORDS, Ending, Watch
 from .load_record import LoadRecord
@@ -72,6 +74,36 @@ SEEN = """new Promise((done) => {
 """What a script sees after the load, in a sandbox that the page cannot change."""
 
 
+class WebSocketPipe:
+    """Carries messages to and from the browser; a zero byte ends each, as of Chromium's pipe."""
+
+    def __init__(self, port: int) -> None:
+        """Connect to the browser's port on loopback.
+
+        Raises:
+            OSError: Nothing listens there.
+        """
+        url = f"ws://127.0.0.1:{port}/session"
+        self._socket = connect(url, max_size=MAX_MESSAGE_BYTES, proxy=None)
+
+    def send(self, message: bytes) -> None:
+        """Send a message to the browser."""
+        try:
+            self._socket.send(message, text=True)
+        except (ConnectionClosed, OSError) as error:
+            raise BrowserEndedError(f"it took no more commands: {error}") from None
+
+    def receive(self, until: float) -> bytes:
+        """Return a whole message; empty if none comes before the clock shows ``until``."""
+        try:
+            text = self._socket.recv(timeout=max(0.0, until - time.monotonic()), decode=False)
+        except TimeoutError:
+            return b""
+        except (ConnectionClosed, OSError) as error:
+            raise BrowserEndedError(f"it closed the connection: {error}") from None
+        return bytes(text) + b"\0"
+
+
 @dataclass
 class FirefoxLoad:
     """One load in one browser."""
@@ -112,7 +144,7 @@ class FirefoxLoad:
         return self.record
 
     def _measure(self) -> Ending:
-        self.bidi = BidiClient(self._port())
+        self.bidi = DevToolsClient(WebSocketPipe(self._port()))
         capabilities = {"alwaysMatch": {"unhandledPromptBehavior": {"default": "dismiss"}}}
         made = self.bidi.call("session.new", capabilities=capabilities)["capabilities"]
         self.record.product = f"Firefox/{made['browserVersion']}"
@@ -171,10 +203,10 @@ class FirefoxLoad:
         )
         while (now := time.monotonic()) < self.give_up_s and not self.watch.look(now):
             message = self.bidi.next(min(self.give_up_s, self.watch.due()))
-            if message and message.get("id") == command:
-                self.watch.answer(_answer(message))
+            if message and message.fields.get("id") == command:
+                self.watch.answer(_answer(message.fields))
             elif message:
-                self._take(message)
+                self._take(message.fields)
         return self.watch.ending or Ending("time limit", self.watch.unfinished())
 
     def _take(self, message: Json) -> None:
