@@ -75,9 +75,12 @@ def downloads(recipes: Sequence[Recipe]) -> Iterator[Family]:
 def pages(recipes: Sequence[Recipe], page: Any) -> Iterator[Family]:
     """Yield page loads by every browser, from every server, through every proxy, on every visit."""
     load, few = {"kind": "page", "page": page}, pairings.covering(recipes)
-    browsers = {one.name for one in recipes if "page: warm connection" in one.workloads}
-    servers = [one for one in recipes if "server" in one.roles and "page" in one.workloads]
-    direct = [one for one in few if one.client in browsers]
+    loading = [one for one in recipes if "page" in one.workloads]
+    browsers = [one for one in loading if "client" in one.roles]
+    servers = [one for one in loading if "server" in one.roles]
+    direct = [
+        Pairing(one.name, version, SERVER) for one in browsers for version in one.http_versions
+    ]
     direct += [Pairing(BROWSER, "3", one.name) for one in servers if "3" in one.http_versions]
     proxied = [replace(one, client=BROWSER) for one in few if one.http_version == "3"]
     for name, hosts, several in (

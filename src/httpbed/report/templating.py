@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from httpbed.base.errors import visible_lines
 
@@ -25,13 +26,23 @@ def part(template: str, package: str = "httpbed.report", **values: Any) -> Marku
     return Markup(render(template, package, **values))  # noqa: S704 - every value is escaped
 
 
+def unbroken(text: str) -> Markup:
+    """Keep options, and numbers with their units, in one line; browsers end lines within them."""
+    return Markup(_UNBROKEN.sub(r'<span class="nowrap">\g<0></span>', str(escape(text))))  # noqa: S704
+
+
+_UNBROKEN = re.compile(r"[^\s<>]*--[^\s<>]+|\d[\d.]* (?:[kMG]?B|[kMG]?bit/s|[mnu]?s|%)(?![\w/])")
+
+
 @cache
 def _environment(package: str) -> Environment:
     names = dict.fromkeys((package, "httpbed.report"))
-    return Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in names]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["unbroken"] = unbroken
+    return environment
