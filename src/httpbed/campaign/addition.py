@@ -50,7 +50,11 @@ class NeededTrials:
 
     def reduced(self, experiment: Experiment) -> Experiment:
         """Return the experiment with these treatments only."""
-        chosen = [one for one in experiment.treatments() if treatment_key(one) in self.blocks]
+        chosen = [
+            treatment
+            for treatment in experiment.treatments()
+            if treatment_key(treatment) in self.blocks
+        ]
         return experiment.reduced_to(chosen, max(self.blocks.values()))
 
 
@@ -228,5 +232,6 @@ def clock(name: str) -> TrialClock:
 def executor(settings: RunSettings) -> Executor | None:
     """Return what runs the trials elsewhere; None for this machine."""
     return next(
-        filter(None, (one.executor(settings) for one in CAMPAIGN_ADDITIONS.provided())), None
+        filter(None, (addition.executor(settings) for addition in CAMPAIGN_ADDITIONS.provided())),
+        None,
     )

@@ -72,8 +72,8 @@ def _sites(loaded: LoadedExperiment, say: Say) -> dict[str, Any]:
     workloads, seed = loaded.workloads(), loaded.experiment.seed
     return {
         key: site
-        for one in CAMPAIGN_ADDITIONS.provided()
-        for key, site in one.sites(workloads, seed, loaded.folder, say).items()
+        for addition in CAMPAIGN_ADDITIONS.provided()
+        for key, site in addition.sites(workloads, seed, loaded.folder, say).items()
     }
 
 

@@ -240,7 +240,9 @@ def required_versions(
         ConfigError: A user's own executable is too old, or lacks an HTTP version.
         HostError: Another program does, or reports no version.
     """
-    if own := [one for name in recipes for one in _own_mistakes(recipes[name], reported, wanted)]:
+    if own := [
+        mistake for name in recipes for mistake in _own_mistakes(recipes[name], reported, wanted)
+    ]:
         raise ConfigError(own)
     return {
         name: _required_version(recipe, reported[name], wanted) for name, recipe in recipes.items()

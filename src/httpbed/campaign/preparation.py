@@ -68,7 +68,7 @@ class LoadedExperiment:
     @property
     def needs_real_time(self) -> str:
         """The field of a workload that has no effect in virtual time; empty without one."""
-        return next(filter(None, (one.needs_real_time for one in self.workloads())), "")
+        return next(filter(None, (workload.needs_real_time for workload in self.workloads())), "")
 
     def browsers(self) -> set[str]:
         """Return the names of the implementations that load pages."""
@@ -83,7 +83,11 @@ class LoadedExperiment:
         """Return every origin of replayed sites, sorted."""
         workloads = self.workloads()
         return sorted(
-            {name for one in CAMPAIGN_ADDITIONS.provided() for name in one.origins(workloads)}
+            {
+                name
+                for addition in CAMPAIGN_ADDITIONS.provided()
+                for name in addition.origins(workloads)
+            }
         )
 
     def tcp_controls(self) -> set[str]:
@@ -177,8 +181,8 @@ def _handover_without_effect(document: Mapping[str, Any]) -> Iterator[Mistake]:
 
 
 def _needed(whole: Experiment, at_scale: Experiment) -> NeededTrials:
-    for one in CAMPAIGN_ADDITIONS.provided():
-        if needed := one.needed(whole, at_scale):
+    for addition in CAMPAIGN_ADDITIONS.provided():
+        if needed := addition.needed(whole, at_scale):
             return needed
     raise ConfigError([Mistake("--for-claims", "this httpbed judges no claims", "omit it")])
 
@@ -316,7 +320,7 @@ def keep_notes(loaded: LoadedExperiment, catalog: Catalog, kept: frozenset[str])
         ConfigError: With each kind that no program of the experiment writes.
     """
     notes, mistakes = list[str](), list[Mistake]()
-    for kind in (one for one in get_args(ProgramRecord) if one in kept):
+    for kind in (argument for argument in get_args(ProgramRecord) if argument in kept):
         written = dict(_written(kind, loaded, catalog))
         missing = sorted(name for name, is_written in written.items() if not is_written)
         if len(missing) == len(written):
@@ -373,7 +377,11 @@ def _keep_mistake(kind: ProgramRecord, missing: list[str], catalog: Catalog) -> 
         reason = f"{kind} is about QUIC, and no trial has a connection over it"
         return Mistake(KEEP_OPTION, reason, f"omit {kind}, or add HTTP/3")
     recipes = catalog.recipes.values()
-    able = sorted(one.name for one in recipes if any(kind in one.run_in(r).keep for r in one.roles))
+    able = sorted(
+        recipe.name
+        for recipe in recipes
+        if any(kind in recipe.run_in(r).keep for r in recipe.roles)
+    )
     reason = f"{kind} is not written {', '.join(missing)}"
     return Mistake(
         KEEP_OPTION, reason, f"omit it, or use a program that writes it: {', '.join(able)}"

@@ -79,7 +79,7 @@ class Stopping:
     def wanted(self, trials: Iterable[Trial]) -> list[Trial]:
         """Return the trials that ran, and those that are needed."""
         ran = layout.trials_with_attempts(self._campaign.directory.resolve())
-        return [one for one in trials if one.id in ran or self.needs(one)]
+        return [trial for trial in trials if trial.id in ran or self.needs(trial)]
 
 
 def wanted_trials(directory: Path, rule: Replicates | None, trials: Iterable[Trial]) -> list[Trial]:
@@ -285,7 +285,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
             for line in growth_lines(campaign.growth, directory):
                 say(line)
         wanted = {trial.id for trial in trials}
-        design = (one for one in campaign.design() if one.id in wanted)
+        design = (trial for trial in campaign.design() if trial.id in wanted)
         left = executor.pending(done.last, design)
         total, ended = len(trials), len(trials) - len(left)
         pending = _without_the_same_again(campaign, left, say)
@@ -304,7 +304,7 @@ def _without_the_same_again(campaign: Campaign, work: list[Work], say: Say) -> l
     tried = [(trial, number - 1) for trial, number in work if number > 1]
     virtual = [(one.block, one.id, last) for one, last in tried if one.clock == "virtual"]
     attempts = finished.attempts_at(campaign, (layout.attempt(*key) for key in virtual))
-    same = {one.id for one in attempts if not executor.may_end_otherwise(one)}
+    same = {attempt.id for attempt in attempts if not executor.may_end_otherwise(attempt)}
     if same:
         say(same_again(len(same)))
     return [one for one in work if one[0].id not in same]

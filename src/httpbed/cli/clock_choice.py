@@ -50,7 +50,7 @@ Load = Callable[[Clock | None], LoadedExperiment]
 
 def typed(word: str | None) -> Clock | None:
     """Return the clock that a word of ``--clock`` names; None if it leaves it open."""
-    return next((one for one in CLOCKS if one == word), None)
+    return next((clock for clock in CLOCKS if clock == word), None)
 
 
 def of_campaign(directory: Path) -> Clock | None:

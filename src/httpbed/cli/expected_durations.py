@@ -52,8 +52,8 @@ def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatme
         count, share = blocks[treatment_key(first.levels)], min(1.0, limit_s / whole_s)
         return ExpectedTreatment(first, count, min(whole_s, limit_s), share, in_browser)
 
-    blocks = Counter(treatment_key(one.levels) for one in loaded.trials)
-    return [treatment(one) for one in loaded.first_trials()]
+    blocks = Counter(treatment_key(trial.levels) for trial in loaded.trials)
+    return [treatment(trial) for trial in loaded.first_trials()]
 
 
 def real(found: Iterable[ExpectedTreatment]) -> str:
@@ -63,12 +63,12 @@ def real(found: Iterable[ExpectedTreatment]) -> str:
 
 def real_s(found: Iterable[ExpectedTreatment]) -> float:
     """Return the seconds of all trials in real time, one after another."""
-    return sum(one.blocks * one.real_s for one in found)
+    return sum(treatment.blocks * treatment.real_s for treatment in found)
 
 
 def cpu_s(clock: TrialClock, found: Iterable[ExpectedTreatment]) -> float:
     """Return the CPU seconds of all trials by another clock."""
-    return sum(one.blocks * _trial_cpu_s(clock, one) for one in found)
+    return sum(treatment.blocks * _trial_cpu_s(clock, treatment) for treatment in found)
 
 
 def _trial_cpu_s(clock: TrialClock, one: ExpectedTreatment) -> float:
@@ -77,7 +77,7 @@ def _trial_cpu_s(clock: TrialClock, one: ExpectedTreatment) -> float:
 
 def by(clock: TrialClock, expected: list[ExpectedTreatment]) -> Iterator[str]:
     """Write the duration by another clock, and where that is slower than real time."""
-    took = [(one, _trial_cpu_s(clock, one)) for one in expected]
+    took = [(treatment, _trial_cpu_s(clock, treatment)) for treatment in expected]
     whole_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), settings.cpus()
     side_by_side = f", {about(whole_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
     yield f"in {clock.name} time (--clock {clock.name}): {about(whole_s)} of one CPU{side_by_side}"

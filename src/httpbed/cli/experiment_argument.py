@@ -193,7 +193,7 @@ def design_options(*, of_clock: bool = True) -> Callable[[Callable[..., Any]], C
     """
     options = [scale_option, for_claims_option, replicates_option, blocks_option, until_option]
     options += [clock_option] * of_clock
-    names = {one.name for one in fields(DesignOptions)} - ({"clock"} if not of_clock else set())
+    names = {field.name for field in fields(DesignOptions)} - ({"clock"} if not of_clock else set())
 
     def added(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -231,7 +231,7 @@ keep_option = click.option(
     callback=_kept,
     metavar="KIND,...",
     help="Keep further files of every trial: "
-    + "; ".join(f"{one.name}, {one.meaning}" for one in kept.KINDS.values())
+    + "; ".join(f"{kind.name}, {kind.meaning}" for kind in kept.KINDS.values())
     + ". Programs that cannot write what is asked for are named before the first trial.",
 )
 link_backend_option = click.option(
@@ -392,8 +392,8 @@ def load(
         loaded = preparation.load(content, known, file.parent, options)
     except ConfigError as error:
         raise ConfigError(
-            replace(one, place=str(file)) if one.place == WHOLE_FILE else one
-            for one in error.mistakes
+            replace(mistake, place=str(file)) if mistake.place == WHOLE_FILE else mistake
+            for mistake in error.mistakes
         ) from None
     return loaded, known
 

@@ -96,13 +96,17 @@ def command(
     benchmark in the JSON of Bencher, github-action-benchmark or hyperfine.
     """
     provided = EXPORTS.provided()
-    without = frozenset(name for one in provided for name in one.switches if not chosen.pop(name))
+    without = frozenset(
+        name for export in provided for name in export.switches if not chosen.pop(name)
+    )
     if archive:
         given = [f"--{name}" for name, on in chosen.items() if on]
         others = [*given, *(["--format"] if kind else []), *_switched_off(without)]
         _archive(directories, _archive_folder(others, output), as_json=as_json)
         return
-    form = next((one for one in provided if chosen.get(one.name) or kind in one.formats), None)
+    form = next(
+        (export for export in provided if chosen.get(export.name) or kind in export.formats), None
+    )
     stray = without - set(form.switches if form else ())
     if stray:
         remedy = "omit it, or choose a format with such parts"

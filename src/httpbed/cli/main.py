@@ -77,7 +77,7 @@ def verbs() -> Mapping[str, Verb]:
     """Return the verbs of the core and of the addons by name: group by group."""
     core = [Verb(v.name, v.purpose, v.group, f"httpbed.cli.{v.module}") for v in CORE_VERBS]
     known = core + [
-        one for addon in addons().values() for one in addon.verbs if " " not in one.name
+        verb for addon in addons().values() for verb in addon.verbs if " " not in verb.name
     ]
     refuse_duplicates("verbs", [verb.name for verb in known])
     return {verb.name: verb for group in get_args(Group) for verb in known if verb.group == group}

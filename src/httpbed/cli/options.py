@@ -188,8 +188,10 @@ def complete_clients(context: click.Context, parameter: click.Parameter, typed: 
     del context, parameter
     from httpbed.programs import catalog
 
-    recipes = [one for one in catalog.load().recipes.values() if "client" in one.roles]
-    words = [f"{one.name}:h{version[0]}" for one in recipes for version in one.http_versions]
+    recipes = [recipe for recipe in catalog.load().recipes.values() if "client" in recipe.roles]
+    words = [
+        f"{recipe.name}:h{version[0]}" for recipe in recipes for version in recipe.http_versions
+    ]
     return beginning(words, typed)
 
 

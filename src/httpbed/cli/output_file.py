@@ -111,7 +111,7 @@ def new_folder_mistakes(option: str, folder: Path | None) -> list[Mistake]:
     place = f"{option} {folder}"
     if os.path.lexists(folder):
         return [Mistake(place, "exists already", "name a new folder")]
-    nearest = next(one for one in folder.parents if os.path.lexists(one))
+    nearest = next(parent for parent in folder.parents if os.path.lexists(parent))
     if nearest.is_dir():
         return []
     return [Mistake(place, f"{nearest} is not a folder", "name another folder")]

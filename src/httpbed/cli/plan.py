@@ -107,8 +107,8 @@ def _as_json(trial: Trial, planner: Planner | None) -> dict[str, object]:
             {**asdict(spec), "files": dict(spec.files), "environment": dict(spec.environment)}
             for spec in planned.attempt.specs()
         ]
-        for one in planned.attempt.additions:
-            document |= one.described()
+        for addition in planned.attempt.additions:
+            document |= addition.described()
     return document
 
 
@@ -127,8 +127,8 @@ def _print(trial: Trial, planner: Planner | None) -> None:
         for name, content in spec.shown.items():
             echo(f"    {name}, as the next program sees it\n" + _indented(content))
         echo(_indented(spec.shell(), by=4))
-    for one in planned.attempt.additions:
-        for by, line in one.lines():
+    for addition in planned.attempt.additions:
+        for by, line in addition.lines():
             echo(_indented(line, by=by))
 
 
@@ -150,7 +150,7 @@ def _durations(loaded: LoadedExperiment, catalog: Catalog) -> Iterator[str]:
 
 
 def _counts(loaded: LoadedExperiment) -> str:
-    blocks = Counter(treatment_key(one.levels) for one in loaded.trials)
+    blocks = Counter(treatment_key(trial.levels) for trial in loaded.trials)
     fewest, most = min(blocks.values()), max(blocks.values())
     in_blocks = f"{fewest} to {most}" if fewest < most else f"{most}"
     in_blocks += f" block{'s' * (most > 1)}"

@@ -107,8 +107,10 @@ def _trials(count: int) -> str:
 
 def _reason(attempt: Attempt) -> str:
     """Return the names of the checks that found the bed's failure, or the start of the reason."""
-    broken = [one for one in attempt.checks if one.passed is False and one.of == "bed"]
-    named = [one.name.partition(",")[0] for one in broken if not CHECK_BY_ID[one.check].is_explicit]
+    broken = [check for check in attempt.checks if check.passed is False and check.of == "bed"]
+    named = [
+        check.name.partition(",")[0] for check in broken if not CHECK_BY_ID[check.check].is_explicit
+    ]
     if named:
         return " and ".join(dict.fromkeys(named))
     reason = attempt.outcome.reason

@@ -164,7 +164,7 @@ def command(
     if trial is not None:
         _one_trial(results, trial, as_json=form == "json")
         return
-    results = _completed(results, experiment_file, [query.read(one) for one in beside])
+    results = _completed(results, experiment_file, [query.read(path) for path in beside])
     _whole(results, metric, base, form=form, output=output, every_trial=timeline, verbose=verbose)
 
 

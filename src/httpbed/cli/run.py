@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # statistics, which a run begins without
 def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of addons, in the order of the addons' names."""
     for option in reversed(
-        [option for one in CAMPAIGN_ADDITIONS.provided() for option in one.options()]
+        [option for addition in CAMPAIGN_ADDITIONS.provided() for option in addition.options()]
     ):
         function = option(function)
     return function

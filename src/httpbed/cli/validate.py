@@ -85,12 +85,14 @@ def command(
     except ConfigError as error:
         if not as_json:
             raise
-        echo(json.dumps({"valid": False, "mistakes": [vars(one) for one in error.mistakes]}))
+        echo(
+            json.dumps({"valid": False, "mistakes": [vars(mistake) for mistake in error.mistakes]})
+        )
         context.exit(2)
     design = loaded.experiment
     scales = {name: design.at_scale(name).trials() for name in design.scales}
     checks = FILE_CHECKS.provided()
-    complete = {one.name: dict(one.complete(design)) for one in checks}
+    complete = {check.name: dict(check.complete(design)) for check in checks}
     if as_json:
         notes = experiment_argument.notes(loaded)
         values = {"valid": True, "trials": len(loaded.trials), "scales": scales, "notes": notes}
@@ -137,7 +139,9 @@ def _experiments(files: tuple[Path, ...]) -> tuple[dict[str, Experiment], list[M
             mistakes += error.mistakes
             continue
         if read.experiment is None or read.mistakes:
-            mistakes += (replace(one, place=f"{path}: {one.place}") for one in read.mistakes)
+            mistakes += (
+                replace(mistake, place=f"{path}: {mistake.place}") for mistake in read.mistakes
+            )
         else:
             experiments[read.experiment.name] = read.experiment
     return experiments, mistakes

@@ -163,7 +163,7 @@ def _unknown_options(
             command.make_parser(context).parse_args([*words])
         except NoSuchOption as error:
             yield error
-            given = [one for one in words if one.partition("=")[0] == error.option_name]
+            given = [word for word in words if word.partition("=")[0] == error.option_name]
             if not given:  # one of several letters behind one dash
                 return
             words.remove(given[0])
@@ -208,7 +208,9 @@ def _too_many(word: str, context: click.Context) -> Mistake:
 
 
 def _wrong_number_of_values(name: str, context: click.Context) -> Mistake:
-    found = [one for one in context.command.get_params(context) if name in one.opts]
+    found = [
+        parameter for parameter in context.command.get_params(context) if name in parameter.opts
+    ]
     if not found or not isinstance(found[0], click.Option):
         return Mistake(name, "has the wrong number of values", _usage(context))
     option = found[0]

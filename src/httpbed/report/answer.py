@@ -51,9 +51,9 @@ def answer(
         same = [Sentence(text) for text in _exact_summary(findings)]
         return [*opening, *same, *factor_sentences(findings, document)]
     others = [
-        one
-        for one in findings.effects
-        if one.levels and one.factor not in {*findings.base, *findings.network}
+        effect
+        for effect in findings.effects
+        if effect.levels and effect.factor not in {*findings.base, *findings.network}
     ]
     beside = factor_sentences(findings, document, others)
     undecided = [ratio for _, _, ratio in compared if _is_noisy(findings, ratio)]

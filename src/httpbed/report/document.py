@@ -104,7 +104,11 @@ class Table:
     def heads(self) -> tuple[str, tuple[Column, ...]]:
         """The heading of the rows' names, and the columns beside them, as HTML shows them."""
         if self.names:
-            shown = (one for one in self.columns if one.shown != "not in HTML" and not one.is_name)
+            shown = (
+                column
+                for column in self.columns
+                if column.shown != "not in HTML" and not column.is_name
+            )
             return self.name_header, tuple(shown)
         return self.columns[0].header, self.columns[1:]
 
@@ -226,7 +230,7 @@ class ReportInput:
     def words(self) -> frozenset[str]:
         """The words of the experiment file, and its tables, which another file may replace."""
         stated = self.results.stated_experiment
-        tables = (one.name for one in STATED_TABLES.provided() if getattr(stated, one.field))
+        tables = (table.name for table in STATED_TABLES.provided() if getattr(stated, table.field))
         return words_of(self.document).union(tables)
 
     @cached_property

@@ -62,9 +62,9 @@ def factor_sentences(
     nothing else to say.
     """
     every = findings.effects if effects is None else tuple(effects)
-    telling = [one for one in every if not _is_trivial(findings.metric, document, one)]
+    telling = [effect for effect in every if not _is_trivial(findings.metric, document, effect)]
     describe = FactorSentences(findings, document)
-    return [describe.sentence(one) for one in telling or every]
+    return [describe.sentence(effect) for effect in telling or every]
 
 
 def _is_trivial(metric: str, document: Mapping[str, Any], effect: FactorEffect) -> bool:
@@ -168,7 +168,7 @@ class FactorSentences:
         if found := comparison.interaction(effect, factor):
             return f"{subject} {self.interaction(found)}"
         sides: tuple[Standing, Standing] = ("less", "more")
-        by = {side: [one for one in ratios if one.judgement == side] for side in sides}
+        by = {side: [ratio for ratio in ratios if ratio.judgement == side] for side in sides}
         other = _undirected(ratios)
         if len(ratios) == 1:
             verb = f"{self._less if by['less'] else self._more} ({extremes(ratios)})"
@@ -269,7 +269,8 @@ def _count(some: Sequence[Ratio], ratios: Sequence[Ratio]) -> str:
 def _undirected(ratios: Sequence[Ratio]) -> list[str]:
     """Count the cells without a direction: equal, or not settled."""
     equal, open_ones = (
-        [one for one in ratios if one.judgement == judgement] for judgement in ("equal", "open")
+        [ratio for ratio in ratios if ratio.judgement == judgement]
+        for judgement in ("equal", "open")
     )
     alone = len(ratios) == 1
     texts = [EQUAL if alone else f"{EQUAL} in {len(equal)}"] if equal else []
@@ -288,12 +289,12 @@ def _names(effect: FactorEffect, levels: Sequence[LevelEffect], *, ratios: bool 
 
 
 def _differing(effect: LevelEffect) -> int:
-    return sum(one.judgement in {"less", "more"} for one in effect.ratios)
+    return sum(ratio.judgement in {"less", "more"} for ratio in effect.ratios)
 
 
 def _weight(effect: LevelEffect) -> tuple[int, float]:
     """Order levels: by the number of cells that differ, then by the largest difference."""
-    sizes = (abs(math.log(one.value.value)) for one in effect.ratios if one.value.value > 0)
+    sizes = (abs(math.log(ratio.value.value)) for ratio in effect.ratios if ratio.value.value > 0)
     return _differing(effect), max(sizes, default=0.0)
 
 

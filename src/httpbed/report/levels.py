@@ -38,7 +38,7 @@ def legends(document: Document) -> tuple[Legend, ...]:
         for name, text in document.get("factors", {}).items()
         if isinstance(text, Mapping) or any(path[-1] == "profile" for path in places.get(name, []))
     )
-    return tuple(one for one in explained if one.levels)
+    return tuple(legend for legend in explained if legend.levels)
 
 
 def line(legend: Legend) -> str:
@@ -50,9 +50,9 @@ def line(legend: Legend) -> str:
 def left_out(experiment: Experiment) -> list[str]:
     """List the treatments that the design excludes, with the reason."""
     return [
-        ", ".join(f"{title(name)} {' | '.join(some)}" for name, some in one.levels.items())
-        + f": {one.reason}"
-        for one in experiment.exclude
+        ", ".join(f"{title(name)} {' | '.join(some)}" for name, some in exclusion.levels.items())
+        + f": {exclusion.reason}"
+        for exclusion in experiment.exclude
     ]
 
 

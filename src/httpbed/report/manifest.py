@@ -41,7 +41,7 @@ def programs(manifest: Manifest) -> list[UsedProgram]:
 def under_test(manifest: Manifest) -> list[UsedProgram]:
     """List the programs that a recipe names; all, where the manifest names no recipe."""
     tested = manifest.get("recipes") or {}
-    return [one for one in programs(manifest) if not tested or one.name in tested]
+    return [program for program in programs(manifest) if not tested or program.name in tested]
 
 
 def clock(manifest: Manifest) -> str:
@@ -118,14 +118,14 @@ def digests(manifest: Manifest) -> list[tuple[str, list[tuple[str, str]]]]:
     """List the SHA-256 of recipes, of programs, and of each program's libraries or packages."""
     every = programs(manifest)
     recipes = [(str(name), str(one)) for name, one in (manifest.get("recipes") or {}).items()]
-    files = [(one.path or one.name, one.sha256) for one in every if one.sha256]
+    files = [(program.path or program.name, program.sha256) for program in every if program.sha256]
     lists = [
         (f"{len(recipes)} recipes", recipes),
         (f"{len(files)} programs", files),
         *(
-            (f"{len(several)} {kind} of {one.name}", list(several))
-            for one in every
-            for kind, several in (("libraries", one.libraries), ("packages", one.packages))
+            (f"{len(several)} {kind} of {program.name}", list(several))
+            for program in every
+            for kind, several in (("libraries", program.libraries), ("packages", program.packages))
         ),
     ]
     return [(name, found) for name, found in lists if found]

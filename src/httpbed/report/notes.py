@@ -42,7 +42,7 @@ MAX_REASON = 160
 
 def notes(source: ReportInput) -> list[str]:
     """List what limits the findings, what matters most first, each with its remedy."""
-    makers = sorted([*OWN, *NOTES.provided(source.words)], key=lambda one: one.place)
+    makers = sorted([*OWN, *NOTES.provided(source.words)], key=lambda maker: maker.place)
     return [note for maker in makers for note in maker.make(source)]
 
 
@@ -52,7 +52,7 @@ def _damaged(results: Results) -> Iterator[str]:
         (results.damaged, "left out", "httpbed run repeats them"),
         (results.artifacts.damaged, "left out of figures", "httpbed verify names every file"),
     ):
-        if attempts := [str(one) for one in damaged]:
+        if attempts := [str(damage) for damage in damaged]:
             yield (
                 f"{len(attempts)} attempt{'s' * (len(attempts) > 1)} {left_out}, because files"
                 f" differ from what was written: {'; '.join(few(attempts, 'attempts'))}; {remedy}"
@@ -104,7 +104,9 @@ def _ceilings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
 
 def _never_in_force(findings: Findings) -> list[str]:
     """Name each bucket that holds a whole transfer, once for all treatments that pass it."""
-    texts = (one.warning() for _, row in findings.rows() for one in row.buckets if one.holds_all)
+    texts = (
+        bucket.warning() for _, row in findings.rows() for bucket in row.buckets if bucket.holds_all
+    )
     return list(dict.fromkeys(texts))
 
 
@@ -114,7 +116,7 @@ def _exceeded(findings: Findings, document: Mapping[str, Any]) -> Iterator[Remar
         # A transfer that the time limit ended has a bound in place of a goodput.
         if not row.goodput or row.goodput.beyond or not row.ceiling_bit_s:
             continue
-        is_marked = any(one.holds_all for one in row.buckets)
+        is_marked = any(bucket.holds_all for bucket in row.buckets)
         if not is_marked and row.goodput.value > ROUNDING * row.ceiling_bit_s:
             goodput, rate = bits_per_second(row.goodput.value), bits_per_second(row.ceiling_bit_s)
             why, remedy = _why(row)
@@ -125,7 +127,7 @@ def _exceeded(findings: Findings, document: Mapping[str, Any]) -> Iterator[Remar
 def _why(row: Row) -> tuple[str, str]:
     """Return the reason of a goodput above the rate, and the remedy."""
     if deepest := max(
-        row.buckets, key=lambda one: one.burst_bytes / max(one.size, 1), default=None
+        row.buckets, key=lambda bucket: bucket.burst_bytes / max(bucket.size, 1), default=None
     ):
         burst, size = units.format_size(deepest.burst_bytes), units.format_size(deepest.size)
         return (
@@ -172,7 +174,7 @@ def _again(clock: Clock, results: Results) -> str:
 def _needs_real_time(results: Results) -> bool:
     treatments = results.experiment.treatments()
     scenarios = (sample.scenario(results, levels) for levels in treatments)
-    return any(one.workload.needs_real_time for one in scenarios)
+    return any(scenario.workload.needs_real_time for scenario in scenarios)
 
 
 def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
@@ -271,7 +273,7 @@ def _blocks(source: ReportInput) -> Iterator[str]:
     findings, replicates = source.findings, source.results.experiment.blocks
     compared = [row.ratio for _, row in findings.rows() if row.ratio]
     few_blocks = [ratio for ratio in compared if ratio.n < MIN_BLOCKS]
-    noisy = [one for one in compared if one.judgement == "open" and one.n >= MIN_BLOCKS]
+    noisy = [ratio for ratio in compared if ratio.judgement == "open" and ratio.n >= MIN_BLOCKS]
     texts = []
     if few_blocks:
         subject, verb = _counted(len(few_blocks), len(compared))

@@ -92,12 +92,12 @@ def shared(findings: Findings) -> dict[str, list[str]]:
         "jain_index": [row.jain_index for _, row in findings.rows()],
     }
     scales = {
-        name: number_format(name, (one.median.value for one in estimates if one))
+        name: number_format(name, (estimate.median.value for estimate in estimates if estimate))
         for name, estimates in shares.items()
         if any(estimates)
     }
     return {
-        name: [chosen.bounded(one.median) if one else DASH for one in shares[name]]
+        name: [chosen.bounded(estimate.median) if estimate else DASH for estimate in shares[name]]
         for name, chosen in scales.items()
     }
 

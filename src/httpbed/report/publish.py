@@ -122,7 +122,7 @@ def in_markdown(results: Results, findings: Findings) -> str:
 
 def summary(results: Results, findings: Findings, report: Path | None) -> dict[str, Any]:
     """Return findings ready for :func:`json.dumps`; censored figures carry ``beyond``."""
-    beside = [one.values(results, findings) for one in EXTENSIONS.provided()]
+    beside = [extension.values(results, findings) for extension in EXTENSIONS.provided()]
     return {
         "schema": 1,
         "name": results.experiment.name,
@@ -139,7 +139,7 @@ def summary(results: Results, findings: Findings, report: Path | None) -> dict[s
         "trials": plain_values.of_tally(findings.tally),
         "checks": [asdict(check) for check in findings.checks],
         "invalid_attempts": [
-            {**asdict(one), "levels": dict(one.levels)} for one in findings.invalid
+            {**asdict(attempt), "levels": dict(attempt.levels)} for attempt in findings.invalid
         ],
         "notes": notes.notes(ReportInput(results, findings)),
         "report": None if report is None else str(report),

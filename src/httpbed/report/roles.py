@@ -194,7 +194,11 @@ def _host(role: Document, name: str) -> str:
 
 def _list(document: Document, key: str) -> list[object]:
     """Return the longest of the lists that a key may stand for."""
-    lists = [one for one in _alternatives(document, document.get(key, [])) if isinstance(one, list)]
+    lists = [
+        alternative
+        for alternative in _alternatives(document, document.get(key, []))
+        if isinstance(alternative, list)
+    ]
     return max(lists, key=len, default=[])
 
 

@@ -81,8 +81,8 @@ class Document:
 def document(source: ReportInput) -> Document:
     """Build the report."""
     results, findings = source.results, source.findings
-    makers = sorted([*OWN, *SECTIONS.provided(source.words)], key=lambda one: one.place)
-    sections = [made for one in makers if (made := one.make(source))]
+    makers = sorted([*OWN, *SECTIONS.provided(source.words)], key=lambda maker: maker.place)
+    sections = [made for maker in makers if (made := maker.make(source))]
     if sections[0].id == "answer":  # then it follows the question
         sections[0] = replace(sections[0], title="")
     made_by = results.manifest
@@ -93,7 +93,9 @@ def document(source: ReportInput) -> Document:
         httpbed=str(made_by.get("httpbed", "")),
         started=str(made_by.get("started", "")),
         clock=manifest.clock(made_by),
-        programs=tuple(f"{one.name} {one.version}".strip() for one in manifest.under_test(made_by)),
+        programs=tuple(
+            f"{program.name} {program.version}".strip() for program in manifest.under_test(made_by)
+        ),
         heading=Facts(tuple(_heading(results))),
         treatments=treatments.table(findings, results.document),
         matrix=matrix.matrix(findings, results.experiment.report) if sums_up(findings) else None,
@@ -177,7 +179,9 @@ def _network(source: ReportInput) -> Section:
     legends = levels.legends(source.document)
     blocks: list[Block] = [Facts(tuple(_conditions(source.results, source.findings)))]
     if legends:
-        pairs = [(one.factor, level, text) for one in legends for level, text in one.levels]
+        pairs = [
+            (legend.factor, level, text) for legend in legends for level, text in legend.levels
+        ]
         names = tuple(RowName(factor, level) for factor, level, _ in pairs)
         meanings = Column.of("meaning", (text for _, _, text in pairs), wraps=True)
         caption = "What the levels stand for"
@@ -289,14 +293,14 @@ def _validity(source: ReportInput) -> Section:
         shown = findings.invalid[:MAX_LISTED]
         rows = [
             (
-                one.trial,
-                str(one.block),
-                str(one.attempt),
-                ", ".join(f"{factor} {level}" for factor, level in one.levels.items()),
-                one.reason,
-                "tried again" if one.retried else "given up",
+                attempt.trial,
+                str(attempt.block),
+                str(attempt.attempt),
+                ", ".join(f"{factor} {level}" for factor, level in attempt.levels.items()),
+                attempt.reason,
+                "tried again" if attempt.retried else "given up",
             )
-            for one in shown
+            for attempt in shown
         ]
         headers = ("trial", "#block", "#attempt", "configuration", "what broke", "then")
         fold = f"{len(shown)} invalid attempts" if len(shown) > MAX_UNFOLDED else ""
@@ -307,15 +311,15 @@ def _validity(source: ReportInput) -> Section:
 def _checks(checks: Iterable[CheckSummary]) -> Table:
     rows = [
         (
-            one.name,
-            one.of,
-            str(one.passed),
-            str(one.failed),
-            str(one.not_observed),
-            one.figure,
-            one.limit,
+            check.name,
+            check.of,
+            str(check.passed),
+            str(check.failed),
+            str(check.not_observed),
+            check.figure,
+            check.limit,
         )
-        for one in checks
+        for check in checks
     ]
     return plain_table(
         "Validity checks",
@@ -332,14 +336,14 @@ def evidence(findings: Findings) -> str:
     Checks of directions, hops and parts share a name, and count as one. In virtual time, where
     programs never wait for a CPU, a check of such waits that was never observed is left out.
     """
-    given_up = {one.trial for one in findings.invalid if not one.retried}
-    repeated = {one.trial for one in findings.invalid} - given_up
+    given_up = {attempt.trial for attempt in findings.invalid if not attempt.retried}
+    repeated = {attempt.trial for attempt in findings.invalid} - given_up
     valid = findings.tally.recorded
     texts = [f"{valid} trial{'s' * (valid != 1)} valid"]
     texts += [f"{len(repeated)} repeated"] if repeated else []
     texts += [f"{len(given_up)} without a valid attempt"] if given_up else []
     is_real = findings.clock == "real"
-    checks = [one for one in findings.checks if is_real or not one.is_unobserved_strain]
+    checks = [check for check in findings.checks if is_real or not check.is_unobserved_strain]
     return _with_checks(", ".join(texts), checks)
 
 
@@ -354,13 +358,17 @@ def _with_checks(trials: str, checks: Iterable[CheckSummary]) -> str:
         if is_read and not check.is_note:
             kinds.setdefault(check.kind, []).append(check)
     broken = [check for same in kinds.values() for check in same if check.failed]
-    unseen = [same for same in kinds.values() if not any(one.passed + one.failed for one in same)]
+    unseen = [
+        same
+        for same in kinds.values()
+        if not any(summary.passed + summary.failed for summary in same)
+    ]
     passed = len(kinds) - len({check.kind for check in broken}) - len(unseen)
     plural = "s" * (passed > 1)
     names = few([same[0].kind for same in unseen], "checks")
     beside = f"; never observed: {', '.join(names)}" if unseen else ""
     if broken:
-        wrong = [f"{one.name} ({one.failed} of {one.total})" for one in broken]
+        wrong = [f"{summary.name} ({summary.failed} of {summary.total})" for summary in broken]
         failed = f"failed: {', '.join(few(wrong, 'checks'))}"
         return f"{trials}; {failed}; the other {passed} check{plural} passed{beside}"
     return f"{trials}, all {passed} check{plural} passed{beside}" if passed else trials + beside
@@ -376,7 +384,7 @@ def _manifest(source: ReportInput) -> Section:
     if host := tuple(manifest.host(made_by)):
         blocks += [Heading("Machine"), Facts(host)]
     if programs := manifest.programs(made_by):
-        rows = [(one.name, one.version, one.path) for one in programs]
+        rows = [(program.name, program.version, program.path) for program in programs]
         headers = ("program", "version", "file")
         caption = "Programs with their versions; their digests are at the end"
         blocks += [Heading("Programs"), plain_table("Programs", caption, headers, rows)]

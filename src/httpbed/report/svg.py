@@ -126,7 +126,7 @@ def _simplify(element: ET.Element, prefix: str, needed: set[str]) -> None:
         elif name == "style":
             value = _FONT.sub(r"\1 var(--sans)", value)  # noqa: PLW2901
         value = _REFERENCE.sub(rf"\1{prefix}-\2", value)  # noqa: PLW2901
-        attributes[name.removeprefix(_XLINK)] = _COLOUR.sub(lambda one: _COLOURS[one[0]], value)
+        attributes[name.removeprefix(_XLINK)] = _COLOUR.sub(lambda match: _COLOURS[match[0]], value)
     element.attrib = attributes
 
 

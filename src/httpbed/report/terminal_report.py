@@ -173,7 +173,7 @@ class _Layout:
         """Yield each heading's levels with its rows."""
         rows = zip(*(column.cells for column in self.columns), strict=True)
         by_heading = itertools.groupby(
-            rows, lambda cells: [one.text for one in cells[: self.headings]]
+            rows, lambda cells: [cell.text for cell in cells[: self.headings]]
         )
         for levels, group in by_heading:
             yield levels, list(group)
@@ -187,7 +187,7 @@ class _Layout:
     def widths(self, room: int) -> list[int] | None:
         """Return the columns' widths; None where a word or a value would be broken."""
         beside = self.columns[self.headings :]
-        widths = [_min_width(one, stacked=self.stacked) for one in beside]
+        widths = [_min_width(column, stacked=self.stacked) for column in beside]
         spare = room - sum(widths) - GAP * len(widths)
         if spare < 0:
             return None
@@ -204,10 +204,10 @@ class _Layout:
 
 def fitted(table: Table, width: int) -> FittedTable:
     """Lay out a table in so many columns of text."""
-    every = tuple(map(_visible, (one for one in table.columns if one.shown != "in HTML")))
+    every = tuple(map(_visible, (column for column in table.columns if column.shown != "in HTML")))
     kept = tuple(column for column in every if column.shown != "if there is room")
     names = sum(column.is_name for column in every)
-    left_out = tuple(_in_a_line(one.header) for one in every if one not in kept)
+    left_out = tuple(_in_a_line(column.header) for column in every if column not in kept)
     layouts = [
         _Layout(every),
         *(_Layout(kept, count) for count in range(max(1, names))),
@@ -223,7 +223,7 @@ def fitted(table: Table, width: int) -> FittedTable:
 def _by_heading(layout: _Layout, widths: Sequence[int]) -> Iterator[RenderableType]:
     """Yield a table for each heading, all with the same columns."""
     if named := layout.columns[: layout.headings]:
-        yield Text(f"{', '.join(_in_a_line(one.header) for one in named)}:", "dim")
+        yield Text(f"{', '.join(_in_a_line(column.header) for column in named)}:", "dim")
         yield _empty_table(layout, widths, with_header=True)
     for levels, group in layout.groups():
         if levels:
@@ -231,7 +231,7 @@ def _by_heading(layout: _Layout, widths: Sequence[int]) -> Iterator[RenderableTy
         table = _empty_table(layout, widths, with_header=not levels)
         above = ""
         for cells in group:
-            texts = [_text(one, stacked=layout.stacked) for one in cells[layout.headings :]]
+            texts = [_text(cell, stacked=layout.stacked) for cell in cells[layout.headings :]]
             if not levels and layout.columns[0].is_name and cells[0].text == above:
                 texts[0] = Text()
             above = cells[0].text
@@ -273,7 +273,9 @@ def _in_a_line(header: str) -> str:
 
 def _visible(column: Column) -> Column:
     """Return a column without characters that do not print."""
-    cells = (replace(one, text=visible(one.text), aside=visible(one.aside)) for one in column.cells)
+    cells = (
+        replace(cell, text=visible(cell.text), aside=visible(cell.aside)) for cell in column.cells
+    )
     header = "\n".join(map(visible, column.header.split("\n")))
     return replace(column, header=header, cells=tuple(cells))
 

@@ -88,7 +88,7 @@ def columns(findings: Findings) -> Iterator[Column]:
         if name != findings.metric:
             yield Column.of(title(name), texts, right=True)
     for maker in COLUMNS.provided({name for row in rows for name in row.extensions}):
-        yield from (replace(one, shown="not in HTML") for one in maker.make(findings))
+        yield from (replace(column, shown="not in HTML") for column in maker.make(findings))
     yield Column("done", tuple(map(_done, rows)), right=True, wraps=True, shown="not in HTML")
 
 

@@ -154,7 +154,7 @@ def _not_alike(sources: Sequence[Source]) -> Iterator[Mistake]:
             yield Mistake(other.place, f"is of another experiment than {first.place}", apart)
             continue  # its programs and scale differ for that reason
         if not resume.is_same_selection(first.manifest, other.manifest):
-            held = [resume.selection_words(one.manifest) for one in (first, other)]
+            held = [resume.selection_words(source.manifest) for source in (first, other)]
             reason = f"was run with {held[1]}, and {first.place} with {held[0]}"
             yield Mistake(other.place, reason, apart)
         for name, before, now in resume.program_conflicts(first.manifest, other.manifest):

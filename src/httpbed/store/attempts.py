@@ -91,7 +91,7 @@ def state(directory: Path, place: str) -> str:
     """
     folder = f"{directory}/{place}"
     changes = [_last_change(path) for path in (folder, *(f"{folder}/{name}" for name in _READ))]
-    if max(max(one[:2], default=0) for one in changes) > time.time_ns() - SETTLED_NS:
+    if max(max(change[:2], default=0) for change in changes) > time.time_ns() - SETTLED_NS:
         return ""
     return hashlib.sha256(repr(changes).encode()).hexdigest()
 
@@ -267,7 +267,7 @@ def strangers(directory: Path, place: str) -> list[str]:
 
 def events_text(events: Iterable[HandoverEvent]) -> str:
     """Return the text of :data:`HANDOVERS`."""
-    return json.dumps([one.model_dump(by_alias=True) for one in events], indent=1) + "\n"
+    return json.dumps([event.model_dump(by_alias=True) for event in events], indent=1) + "\n"
 
 
 def read_events(text: str) -> list[HandoverEvent]:
@@ -355,6 +355,8 @@ def kept_lines(directory: Path, kept: Collection[str]) -> Iterator[str]:
 
 def _kept_sizes(name: str, artifacts: Path) -> Iterator[int]:
     """Yield the sizes of the attempt's files of a kind; programs cannot leave links."""
-    patterns = [KINDS[name].place] if name != "qlog" else [f"*/*{one}" for one in QLOG_ENDINGS]
+    patterns = (
+        [KINDS[name].place] if name != "qlog" else [f"*/*{ending}" for ending in QLOG_ENDINGS]
+    )
     files = (file for pattern in patterns for file in artifacts.glob(pattern))
     yield from (file.stat().st_size for file in files if file.is_file())

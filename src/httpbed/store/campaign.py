@@ -150,8 +150,8 @@ class Campaign:
 
         Only the run that holds the campaign (:func:`opened`) may do so.
         """
-        for one in damaged:
-            self._set_aside(self.directory / one.place)
+        for damage in damaged:
+            self._set_aside(self.directory / damage.place)
 
     def attempts(self) -> dict[str, Attempt]:
         """Return the last finished attempt at each trial, by the trial's identifier."""

@@ -50,8 +50,8 @@ def _required_experiment(
     if parsed.experiment is None:
         file, remedy = campaign.directory / EXPERIMENT, "restore it from a copy"
         raise ConfigError(
-            replace(one, place=f"{file}: {one.place}", remedy=one.remedy or remedy)
-            for one in parsed.mistakes
+            replace(mistake, place=f"{file}: {mistake.place}", remedy=mistake.remedy or remedy)
+            for mistake in parsed.mistakes
         )
     return parsed.experiment, parsed.document
 

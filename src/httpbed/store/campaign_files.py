@@ -173,9 +173,9 @@ def other_experiment(campaign: Campaign, text: str, design: Sequence[Trial]) -> 
     ran = layout.trials_with_attempts(campaign.directory.resolve())
     earlier = Version(parser.read_valid(campaign.experiment_text).document, campaign.design())
     later = Version(parser.read_valid(text).document, design)
-    for one in differences(earlier, later, ran):
-        reason = f"holds a campaign of another experiment: {one}"
-        yield Mistake(place, reason, f"{one.remedy}, or {ANOTHER}")
+    for difference in differences(earlier, later, ran):
+        reason = f"holds a campaign of another experiment: {difference}"
+        yield Mistake(place, reason, f"{difference.remedy}, or {ANOTHER}")
 
 
 def _other_programs(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[Mistake]:

@@ -37,7 +37,9 @@ def require_campaign(directory: Path) -> None:
 def _similar(directory: Path) -> str:
     """Ask whether a campaign of a similar name is meant, or say what makes one."""
     try:
-        beside = {one.name: one for one in directory.parent.iterdir() if layout.is_campaign(one)}
+        beside = {
+            path.name: path for path in directory.parent.iterdir() if layout.is_campaign(path)
+        }
     except OSError:
         beside = {}
     close = difflib.get_close_matches(directory.name, beside, 1)
@@ -117,7 +119,7 @@ def require_writable(directory: Path) -> None:
 
 def _nearest(directory: Path) -> Path:
     """Return the folder, or the nearest above it that exists."""
-    return next(one for one in (directory, *directory.parents) if os.path.lexists(one))
+    return next(path for path in (directory, *directory.parents) if os.path.lexists(path))
 
 
 # The lock on a campaign: one run works on it at a time.

@@ -39,7 +39,7 @@ def lines(damaged: Sequence[Damage], directory: Path) -> Iterator[str]:
         f" httpbed run moves {'them' if many else 'it'} to damaged/ and runs"
         f" {'their trials' if many else 'its trial'} again:"
     )
-    yield from (f"  {visible(str(one))}" for one in damaged[:MAX_NAMED])
+    yield from (f"  {visible(str(damage))}" for damage in damaged[:MAX_NAMED])
     if len(damaged) > MAX_NAMED:
         rest = len(damaged) - MAX_NAMED
         yield f"  and {rest} more; httpbed verify {visible(str(directory))} names all"
@@ -47,4 +47,4 @@ def lines(damaged: Sequence[Damage], directory: Path) -> Iterator[str]:
 
 def values(damaged: Sequence[Damage]) -> list[dict[str, Any]]:
     """Return damaged places for :func:`json.dumps`."""
-    return [{"place": one.place, "reasons": list(one.reasons)} for one in damaged]
+    return [{"place": damage.place, "reasons": list(damage.reasons)} for damage in damaged]

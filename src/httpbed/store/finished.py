@@ -66,7 +66,7 @@ def attempts_at(campaign: Campaign, places: Iterable[str]) -> list[Attempt]:
     """Return the sound attempts among these folders of a campaign."""
     real = campaign.directory.resolve()
     parsed = (attempts.parse(attempts.read_files(real, place), None) for place in places)
-    return [one.attempt for one in parsed if isinstance(one, Record)]
+    return [record.attempt for record in parsed if isinstance(record, Record)]
 
 
 # A campaign that a run extends, read again and again.
@@ -111,7 +111,8 @@ class GrowingCampaign:
         joined = {name: _joined(getattr(self.results, name), rows) for name, rows in added.items()}
         self.results = replace(self.results, damaged=damaged, **joined)
         self._note(
-            (one.attempt.id, one.attempt.number, one.attempt.outcome.kind) for one in records
+            (record.attempt.id, record.attempt.number, record.attempt.outcome.kind)
+            for record in records
         )
         return True
 
@@ -139,7 +140,7 @@ class GrowingCampaign:
     def _parsed(self) -> Iterable[Record | Damage]:
         """Yield each attempt that is new, or was damaged and is still there."""
         real = self.directory.resolve()
-        damaged = (one.place for one in self.results.damaged)
+        damaged = (damage.place for damage in self.results.damaged)
         still = [place for place in damaged if os.path.lexists(real / place)]
         for place in dict.fromkeys([*still, *layout.attempts(real, self._is_known)]):
             yield attempts.parse(attempts.read_files(real, place), self._design)

@@ -65,7 +65,7 @@ def trials_with_attempts(directory: Path) -> frozenset[str]:
     """Return the identifiers of the trials with a finished attempt, damaged or not."""
     levels = (place.split("/") for place in attempts(directory))
     return frozenset(
-        trial for _, _, trial, *_ in (one for one in levels if len(one) > len(_LEVELS))
+        trial for _, _, trial, *_ in (level for level in levels if len(level) > len(_LEVELS))
     )
 
 
@@ -149,4 +149,4 @@ def is_own_file(file: Path) -> bool:
 def _consists_of(directory: Path, real: Path) -> bool:
     tables = (table(directory, name) for name in TABLES)
     own = (*FILES, SIGNATURE, LINKS, RUNS, MACHINES, LOCK, INDEX, *FOLDERS)
-    return any(real.is_relative_to(one) for one in (*tables, *(directory / name for name in own)))
+    return any(real.is_relative_to(path) for path in (*tables, *(directory / name for name in own)))

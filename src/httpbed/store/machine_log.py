@@ -41,7 +41,7 @@ def read(directory: Path) -> list[dict[str, Any]]:
 
 def hosts(lines: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return the latest facts of each machine, by its name."""
-    return {one["machine"]: one["host"] for one in lines if isinstance(one.get("host"), dict)}
+    return {line["machine"]: line["host"] for line in lines if isinstance(line.get("host"), dict)}
 
 
 def certificate(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -50,7 +50,7 @@ def certificate(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     The date is that of the oldest. Each condition that is not covered stands behind the name of
     its machine.
     """
-    latest = {one["machine"]: one.get("link_certificate") for one in lines if _returned(one)}
+    latest = {line["machine"]: line.get("link_certificate") for line in lines if _returned(line)}
     cited = {name: one for name, one in latest.items() if isinstance(one, dict)}
     if not cited or len(cited) < len(latest):
         return None
@@ -61,7 +61,7 @@ def certificate(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 def uncalibrated(lines: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the names of the machines without a link certificate."""
-    latest = {one["machine"]: one.get("link_certificate") for one in lines if _returned(one)}
+    latest = {line["machine"]: line.get("link_certificate") for line in lines if _returned(line)}
     return sorted(name for name, one in latest.items() if not isinstance(one, dict))
 
 

@@ -143,8 +143,8 @@ def _decoded_bytes(column: pa.Array) -> int:
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     columns = [
-        one.dictionary_decode() if isinstance(one, pa.DictionaryArray) else one
-        for one in batch.columns
+        column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column
+        for column in batch.columns
     ]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 

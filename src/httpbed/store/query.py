@@ -71,7 +71,9 @@ def _of_design(
     if not is_part and resume.generation(manifest) == 1 and blocks <= experiment.blocks:
         return experiment
     planned = {treatment_key(trial.levels, whole.factors): trial.levels for trial in design}
-    if not is_part and planned.keys() == {treatment_key(one) for one in experiment.treatments()}:
+    if not is_part and planned.keys() == {
+        treatment_key(treatment) for treatment in experiment.treatments()
+    }:
         return experiment.model_copy(update={"replicates": blocks})
     return (experiment if is_part else whole).reduced_to([*planned.values()], blocks)
 

@@ -42,7 +42,7 @@ def _treatments(text: str) -> dict[str, Any]:
 def is_same_part(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
     """Whether two manifests hold the same part of an experiment's design."""
     names = (*SELECTION, "replicates", "blocks", "until")
-    return all((made_by.get(one) or None) == (manifest.get(one) or None) for one in names)
+    return all((made_by.get(name) or None) == (manifest.get(name) or None) for name in names)
 
 
 def is_same_selection(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
@@ -130,7 +130,7 @@ def program_conflicts(
             yield from _of_subject(subject, before[subject], now[subject])
     sites = _sites(made_by), _sites(manifest)
     for name, old, new in _differences(*sites):
-        of_each = [set(one.get(name, "").split()) for one in sites]
+        of_each = [set(site.get(name, "").split()) for site in sites]
         if of_each[0] - of_each[1] and of_each[1] - of_each[0]:
             yield name, old, new
 

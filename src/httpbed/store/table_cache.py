@@ -132,7 +132,7 @@ def write(directory: Path, stored: StoredTables, key: bytes = b"") -> None:
         "schema": SCHEMA,
         "made_from": dict(stored.made_from),
         "tables": {name: hashlib.sha256(one).hexdigest() for name, one in written.items()},
-        "damaged": [[one.place, [*one.reasons]] for one in stored.damaged],
+        "damaged": [[damage.place, [*damage.reasons]] for damage in stored.damaged],
     }
     index |= {CODE: _code(index, key)} if key else {}
     for name, content in written.items():

@@ -98,7 +98,7 @@ class _Comparison:
 
     def every(self) -> list[KnownAttempt]:
         """Return all attempts that have rows, in order."""
-        return sorted([*self.kept, *self.added], key=lambda one: _order(one.place))
+        return sorted([*self.kept, *self.added], key=lambda attempt: _order(attempt.place))
 
 
 def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> CampaignTables:
@@ -209,7 +209,7 @@ def _design_digest(campaign: Campaign) -> str:
 
 
 def _digest(made_from: Mapping[str, str], every: Iterable[KnownAttempt]) -> str:
-    parts = [dict(made_from), [(one.place, one.fingerprint) for one in every]]
+    parts = [dict(made_from), [(attempt.place, attempt.fingerprint) for attempt in every]]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -219,7 +219,7 @@ def _known(
     """Return the attempts in the cache, by place, whose trials the campaign's design has."""
     if ledger is None or ledger.made_from.get("columns") != made_from["columns"]:
         return {}
-    known = {one.place: one for one in listed(ledger)}
+    known = {attempt.place: attempt for attempt in listed(ledger)}
     if ledger.made_from.get("design") == made_from["design"]:
         return known
     design = campaign.trials_by_id()
@@ -285,7 +285,7 @@ def _joined(
 
 def rows_of(table: pa.Table, kept: Sequence[KnownAttempt]) -> pa.Table:
     """Return the rows of some attempts."""
-    keys = [one.place.partition("/")[2].partition("/")[2] for one in kept]
+    keys = [attempt.place.partition("/")[2].partition("/")[2] for attempt in kept]
     own = pc.binary_join_element_wise(table["trial"], pc.cast(table["attempt"], pa.string()), "/")
     return table.filter(pc.is_in(own, pa.array(keys, pa.string())))
 
@@ -399,7 +399,7 @@ def _strange_numbers(name: str, column: pa.ChunkedArray) -> Iterator[float]:
     if pc.any(pc.is_nan(column)).as_py():
         yield math.nan
     ends = pc.min_max(column).as_py().values()
-    yield from (one for one in ends if one is not None and not _is_usual(name, one))
+    yield from (end for end in ends if end is not None and not _is_usual(name, end))
 
 
 def _is_usual(name: str, number: float) -> bool:

@@ -181,7 +181,7 @@ class Audit:
     @property
     def differing_nulls(self) -> int:
         """Number of treatments that differ from themselves."""
-        return sum(one.differs_from_itself for one in self.treatments)
+        return sum(treatment.differs_from_itself for treatment in self.treatments)
 
     @property
     def most_nulls(self) -> int:
@@ -200,7 +200,7 @@ class Audit:
     @property
     def lost(self) -> int:
         """Number of values that only one at a time gave."""
-        return sum(one.lost for one in self.treatments)
+        return sum(treatment.lost for treatment in self.treatments)
 
     @property
     def failed(self) -> bool:
@@ -224,7 +224,7 @@ class Audit:
             "passed": self.passed,
             "failed": self.failed,
             "margin": MARGIN,
-            "treatments": [_finite(asdict(one)) for one in self.treatments],
+            "treatments": [_finite(asdict(treatment)) for treatment in self.treatments],
             "null_control": {"differ": self.differing_nulls, "at_most": self.most_nulls},
             "claims": {name: list(verdicts) for name, verdicts in self.claims.items()},
             "changed_claims": self.changed_claims,
@@ -234,7 +234,7 @@ class Audit:
         }
 
     def _count(self, verdict: Verdict) -> int:
-        return Counter(one.verdict for one in self.treatments)[verdict]
+        return Counter(treatment.verdict for treatment in self.treatments)[verdict]
 
 
 def treatments(
@@ -367,7 +367,7 @@ def _verdict(audit: Audit, jobs: str) -> str:
 
 
 def _varies(audit: Audit, name: str) -> bool:
-    return len({one.levels[name] for one in audit.treatments}) > 1
+    return len({treatment.levels[name] for treatment in audit.treatments}) > 1
 
 
 def _ratio(one: AuditedTreatment) -> str:

@@ -109,7 +109,9 @@ def command(
 def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:
     """Return the cells with a word in their name, and the first cell, the floor of the others."""
     wanted = [word.lower() for word in words]
-    chosen = [one for one in cells[1:] if not wanted or any(w in one.name.lower() for w in wanted)]
+    chosen = [
+        cell for cell in cells[1:] if not wanted or any(w in cell.name.lower() for w in wanted)
+    ]
     if not chosen:
         raise ConfigError(_no_cell(one, [cell.name for cell in cells]) for one in wanted)
     return [cells[0], *chosen]
@@ -182,7 +184,7 @@ def _rows(table: Table, verdict: Verdict) -> None:
 
 def _rows_of_interest(findings: Sequence[Finding]) -> list[Finding]:
     """Leave findings out that must be zero and are, unless the cell has no others."""
-    plain = [one for one in findings if not one.passed or one.tolerance]
+    plain = [finding for finding in findings if not finding.passed or finding.tolerance]
     return plain or list(findings[:1])
 
 
@@ -212,8 +214,8 @@ def _figure(finding: Finding, value: float) -> str:
 
 def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
     failed = sum(not verdict.passed for verdict in verdicts)
-    late = max((one.lateness_p99_s or 0.0 for one in verdicts), default=0.0)
-    classes = ", ".join(sorted({one.scheduling for one in verdicts if one.scheduling}))
+    late = max((verdict.lateness_p99_s or 0.0 for verdict in verdicts), default=0.0)
+    classes = ", ".join(sorted({verdict.scheduling for verdict in verdicts if verdict.scheduling}))
     passed = f"{len(verdicts) - failed} of {len(verdicts)} cells passed"
     ran = f"the emulator ran as {classes or 'nothing'}"
     lines = [f"{passed}; {ran}, its p99 lateness was at most {units.format_duration(late)}"]

@@ -91,7 +91,7 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
         "passed": all(verdict.passed for verdict in verdicts),
         "identity": identity(machine),
         "backend": backend,
-        "scheduling": sorted({one.scheduling for one in verdicts if one.scheduling}),
+        "scheduling": sorted({verdict.scheduling for verdict in verdicts if verdict.scheduling}),
         "load": {"before": load_before, "after": machine.load[0]},
         "host": machine.as_json(),
         "envelope": envelope.envelope(verdicts),

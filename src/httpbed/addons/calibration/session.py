@@ -41,12 +41,14 @@ class Verdict:
     @property
     def measured(self) -> bool:
         """Whether every claim could be measured."""
-        spoilt = any(one.what == claims.MEASURING and not one.passed for one in self.findings)
-        return not spoilt and all(one.achieved is not None for one in self.findings)
+        spoilt = any(
+            finding.what == claims.MEASURING and not finding.passed for finding in self.findings
+        )
+        return not spoilt and all(finding.achieved is not None for finding in self.findings)
 
     def as_json(self) -> dict[str, Any]:
         """Return the verdict ready for :func:`json.dumps`."""
-        findings = [asdict(one) | {"passed": one.passed} for one in self.findings]
+        findings = [asdict(finding) | {"passed": finding.passed} for finding in self.findings]
         return {
             "cell": self.cell,
             "passed": self.passed,

@@ -55,7 +55,7 @@ class CampaignSamples:
     def __init__(self, results: Results, others: Mapping[str, Results] | None = None) -> None:
         self._results = results
         self._others = {name: CampaignSamples(one) for name, one in (others or {}).items()}
-        self._known = {treatment_key(one) for one in results.experiment.treatments()}
+        self._known = {treatment_key(treatment) for treatment in results.experiment.treatments()}
         self._items: dict[str, Mapping[TreatmentKey, Mapping[int, Mapping[str, float]]]] = {}
         self._read: dict[tuple[str, ItemStatistic | None], Mapping[TreatmentKey, Sample]] = {}
 
@@ -117,7 +117,7 @@ def of_quantity(quantity: Quantity, source: CampaignSamples) -> BlockBounds:
             shared = sorted(first.keys() & second.keys())
             return {block: _contrast(quantity, first[block], second[block]) for block in shared}
         case TrendValue(points=points, against=against):
-            values = [of_quantity(one, source) for one in points]
+            values = [of_quantity(point, source) for point in points]
             others = [of_quantity(one, source) for one in against or ()]
             shared = sorted(set.intersection(*(set(one) for one in [*values, *others])))
             return {
@@ -125,7 +125,7 @@ def of_quantity(quantity: Quantity, source: CampaignSamples) -> BlockBounds:
                 for block in shared
             }
         case KneeValue(points=points):
-            values = [of_quantity(one, source) for one in points]
+            values = [of_quantity(point, source) for point in points]
             shared = sorted(set.intersection(*map(set, values)))
             return {block: _knee(quantity, [one[block] for one in values]) for block in shared}
         case FlipValue():
@@ -135,10 +135,10 @@ def of_quantity(quantity: Quantity, source: CampaignSamples) -> BlockBounds:
 def was_run(quantity: Quantity, source: CampaignSamples) -> bool:
     """Return whether every treatment of a quantity has a trial with an outcome."""
     try:
-        found = [source.sample(one, key) for one in leaves(quantity) for key in one.treatments]
+        found = [source.sample(leaf, key) for leaf in leaves(quantity) for key in leaf.treatments]
     except AbsentError:
         return False
-    return all(one.tally.recorded for one in found)
+    return all(sample.tally.recorded for sample in found)
 
 
 def of_medians(quantity: Quantity, source: CampaignSamples) -> Bounds | None:
@@ -157,7 +157,7 @@ def of_medians(quantity: Quantity, source: CampaignSamples) -> Bounds | None:
 def _median(bounds: BlockBounds) -> Bounds | None:
     if not bounds:
         return None
-    low, high = (float(np.median([one[end] for one in bounds.values()])) for end in (0, 1))
+    low, high = (float(np.median([bound[end] for bound in bounds.values()])) for end in (0, 1))
     return _known(low, high)
 
 
@@ -191,7 +191,7 @@ def pseudo_values(quantity: Quantity, source: CampaignSamples) -> dict[int, floa
         case MetricValue():
             parts = [_jackknife(sample) for sample in _samples(quantity, source)]
             shared = set.intersection(*map(set, parts))
-            return {block: float(np.mean([one[block] for one in parts])) for block in shared}
+            return {block: float(np.mean([part[block] for part in parts])) for block in shared}
         case ContrastValue(of=of, to=to):
             one, other = pseudo_values(of, source), pseudo_values(to, source)
             return {block: one[block] - other[block] for block in sorted(one.keys() & other.keys())}

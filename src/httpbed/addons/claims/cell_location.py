@@ -278,10 +278,10 @@ def _success(quantity: Quantity, source: CampaignSamples) -> CellLocation:
         for leaf in leaves(quantity)
         for treatment in leaf.treatments
     ]
-    trials = sum(one.ended for one in tallies)
+    trials = sum(tally.ended for tally in tallies)
     if not trials:
         raise NoIntervalError("no trial has ended yet")
-    found = location.SuccessShare(sum(one.completed for one in tallies), trials)
+    found = location.SuccessShare(sum(tally.completed for tally in tallies), trials)
     return CellLocation(found, found, "plain", is_constant=False)
 
 
@@ -295,8 +295,8 @@ def _violation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
         raise NoIntervalError(NO_VALUES)
     ends = [np.array([one[block] for block in shared]) for one in (of, to)]
     if not quantity.lower_is_better:
-        ends = [-one[:, ::-1] for one in ends]
-    (of_low, of_high), (to_low, to_high) = (one.T for one in ends)
+        ends = [-end[:, ::-1] for end in ends]
+    (of_low, of_high), (to_low, to_high) = (end.T for end in ends)
     highs = OrderViolation(of_high, to_low)
     known = np.array_equal(of_low, of_high) and np.array_equal(to_low, to_high)
     lows = highs if known else OrderViolation(of_low, to_high)
@@ -309,8 +309,8 @@ def _correlation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
     if not isinstance(quantity, TrendValue):
         raise NoIntervalError("a correlation needs a trend")
     sides = [quantity.points, quantity.against or ()]
-    bounds = [[block_values.of_quantity(one, source) for one in points] for points in sides]
-    shared = sorted(set.intersection(*(set(one) for points in bounds for one in points)))
+    bounds = [[block_values.of_quantity(point, source) for point in points] for points in sides]
+    shared = sorted(set.intersection(*(set(point) for points in bounds for point in points)))
     points, against = (
         np.array([_known(own, shared, one) for one, own in zip(side, found, strict=True)]).T
         for side, found in zip(sides, bounds, strict=True)

@@ -48,7 +48,7 @@ def problems(
         unread: The ids of claims that have other mistakes and cannot be checked.
     """
     first: dict[str, int] = {}
-    known = {one.id: one for one in claims.values()}
+    known = {claim.id: claim for claim in claims.values()}
     for index, stated in claims.items():
         place = ("claim", index)
         earlier = first.setdefault(stated.id, index)
@@ -64,13 +64,17 @@ def problems(
 def complete(whole: Experiment, scale: Experiment) -> list[str]:
     """Return the ids of valid claims of which a scale runs all treatments, arms left out."""
     design = ClaimDesign.of_experiment(whole)
-    available = {treatment_key(one) for one in scale.treatments()}
+    available = {treatment_key(treatment) for treatment in scale.treatments()}
     can_run = {
-        one.id: compiled_claim.compile_claim(one, design).treatments()[""] <= available
-        for one in whole.claims
-        if not one.parts
+        claim.id: compiled_claim.compile_claim(claim, design).treatments()[""] <= available
+        for claim in whole.claims
+        if not claim.parts
     }
-    return [one.id for one in whole.claims if all(can_run[part] for part in one.parts or [one.id])]
+    return [
+        claim.id
+        for claim in whole.claims
+        if all(can_run[part] for part in claim.parts or [claim.id])
+    ]
 
 
 def _of_combination(
@@ -109,7 +113,8 @@ def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProb
         except TableProblemsError as error:
             seen.append(None)
             yield from (
-                TableProblem((*path, *one.at), one.reason, one.remedy) for one in error.problems
+                TableProblem((*path, *problem.at), problem.reason, problem.remedy)
+                for problem in error.problems
             )
         else:
             if (other.cells, other.subtracted) == (main.cells, main.subtracted):

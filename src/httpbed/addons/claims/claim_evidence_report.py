@@ -28,7 +28,7 @@ class ClaimEvidence:
     def __init__(self, results: Results, others: Sequence[Results] = ()) -> None:
         self._own = _CampaignEvidence(results)
         others = others or results.beside
-        self._others = {one.experiment.name: _CampaignEvidence(one) for one in others}
+        self._others = {other.experiment.name: _CampaignEvidence(other) for other in others}
 
     def trials(self, arm: ArmJudgement) -> ArmTrials:
         """Return how the trials behind a verdict ended, those of the campaign itself."""
@@ -155,7 +155,7 @@ class ClaimSenders:
 
 
 def _names(verdicts: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [*dict.fromkeys(senders.named(one["sender"]) for one in verdicts)]
+    return [*dict.fromkeys(senders.named(verdict["sender"]) for verdict in verdicts)]
 
 
 def _matches(sender: Mapping[str, Any], program: str, version: str, control: str) -> bool:
@@ -167,7 +167,7 @@ def _matches(sender: Mapping[str, Any], program: str, version: str, control: str
 ENDINGS = ("failed", "timed out", "unsupported")
 MAX_REASON = 100
 """Characters of a reason."""
-EXPLICIT = frozenset(one.id for one in CHECKS if one.is_explicit)
+EXPLICIT = frozenset(check.id for check in CHECKS if check.is_explicit)
 """Checks whose figure says by itself what is wrong."""
 
 
@@ -191,7 +191,7 @@ class ArmTrialsReader:
         self._invalid = samples.by_treatment(results, samples.invalid_rows(results))
         self._broken = _broken_checks(results)
         self._blocks = samples.planned_blocks(results)
-        self._known = [treatment_key(one) for one in results.experiment.treatments()]
+        self._known = [treatment_key(treatment) for treatment in results.experiment.treatments()]
 
     def of_treatments(self, treatments: frozenset[TreatmentKey]) -> ArmTrials:
         """Return how the trials of some treatments ended."""
@@ -280,4 +280,4 @@ def _verb(kind: str, count: int) -> str:
 def counted(verdicts: Sequence[str]) -> str:
     """Count verdicts: ``7 reproduced, 2 contradicted``."""
     numbers = Counter(verdicts)
-    return ", ".join(f"{numbers[one]} {one}" for one in VERDICTS if numbers[one])
+    return ", ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if numbers[verdict])

@@ -71,7 +71,7 @@ def _metric(stated: StatedClaim) -> Iterator[TableProblem]:
     if stated.items and not metric.per_item:
         reason = f"{stated.metric} has one value for each trial, so there are no items"
         yield TableProblem(("items",), reason, "delete it")
-    if metric.better == "neither" and any(one.by == "gain" for one in stated.compare):
+    if metric.better == "neither" and any(contrast.by == "gain" for contrast in stated.compare):
         reason = f"neither direction of {stated.metric} is an improvement, so there is no gain"
         yield TableProblem(("compare",), reason, 'use by = "ratio"')
 
@@ -110,7 +110,7 @@ def _trend(stated: StatedClaim) -> Iterator[TableProblem]:
     if trend is None:
         return
     kinds = [trend.factor, trend.metric, trend.other]
-    if sum(one is not None for one in kinds) != 1:
+    if sum(kind is not None for kind in kinds) != 1:
         reason = "needs one of factor, metric and other"
         yield TableProblem(("trend",), reason, "keep one of them")
     elif (trend.factor is None) != bool(trend.across):
@@ -152,7 +152,9 @@ def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
     for path, name in names:
         if name not in design.factors:
             yield TableProblem(path, _unknown(name, design))
-    compared = {name for one in stated.compare for side in (one.of, one.to) for name in side}
+    compared = {
+        name for contrast in stated.compare for side in (contrast.of, contrast.to) for name in side
+    }
     for path, name in names:
         if name in compared:
             reason = f"{name} is also compared"

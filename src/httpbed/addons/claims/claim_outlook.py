@@ -45,11 +45,11 @@ def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int |
     cells = [cell for one in sets for cell in one]
     if any(len(cell.values) < repetition.MIN_CELLS for cell in cells):
         return None
-    tried = [one for one in NUMBERS if one > min(cell.n for cell in cells)]
+    tried = [number for number in NUMBERS if number > min(cell.n for cell in cells)]
 
     def is_enough(blocks: int) -> bool:
         campaigns = _campaigns(sets, estimator.claim.stated.estimate, blocks)
-        return sum(_is_open(estimator, one) for one in campaigns) <= MAX_OPEN
+        return sum(_is_open(estimator, campaign) for campaign in campaigns) <= MAX_OPEN
 
     at = bisect.bisect_left(tried, True, key=is_enough)
     return tried[at] if at < len(tried) else MAX_BLOCKS + 1

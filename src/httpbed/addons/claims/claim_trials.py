@@ -41,9 +41,9 @@ class ClaimsAddition(CampaignAddition):
         Raises:
             ConfigError: It has no claims, or the scale completes none.
         """
-        available = {treatment_key(one) for one in at_scale.treatments()}
+        available = {treatment_key(treatment) for treatment in at_scale.treatments()}
         every = [*with_arms(whole.claims, ClaimDesign.of_experiment(whole))]
-        complete = [one for one in every if one.treatments()[""] <= available]
+        complete = [claim for claim in every if claim.treatments()[""] <= available]
         if not complete:
             reason = (
                 "the scale runs all cells of no claim" if every else "the experiment has no claims"
@@ -60,7 +60,9 @@ class ClaimsAddition(CampaignAddition):
         return NeededTrials(
             blocks=blocks,
             left_out=tuple(
-                sorted({one.stated.id for one in every} - {one.stated.id for one in complete})
+                sorted(
+                    {claim.stated.id for claim in every} - {claim.stated.id for claim in complete}
+                )
             ),
             short={one.claim: one.blocks for one in short},
         )

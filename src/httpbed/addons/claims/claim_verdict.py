@@ -175,7 +175,7 @@ class Estimator:
             TooFewBlocksError: A single cell has too few blocks.
         """
         cells = [repetition.located(one.present) for one in sets]
-        side = max(side_of(one, self.parts) for one in cells)
+        side = max(side_of(cell, self.parts) for cell in cells)
         bracket = self._bracket(cells, [one.missing for one in sets], side)
         values = [*self._cell_values(cells, sets)] if sum(map(len, cells)) > 1 else []
         return self._estimate(sets, cells, bracket, side), tuple(values)
@@ -221,7 +221,7 @@ class Estimator:
 
     def _scaled(self, cells: Sequence[CellLocation], missing: int, low: int, high: int) -> Bracket:
         """Return a number of cells, or their share; a missing cell may lie in the region or not."""
-        inside = sum(self.claim.cell_region.contains(self._value(one).value) for one in cells)
+        inside = sum(self.claim.cell_region.contains(self._value(cell).value) for cell in cells)
         if self.claim.aggregate == "share":
             total = len(cells) + missing
             return Bracket(Bounded(inside / len(cells)), low / total, (high + missing) / total)
@@ -232,10 +232,10 @@ class Estimator:
         """Return the largest value of the cells, and bounds on it."""
         value = max((cell.value for cell in cells), key=_number)
         # The lower end holds for any cell, the upper one for all.
-        low = max(one.low(side / len(cells)) for one in cells)
-        high = max(one.high(side) for one in cells)
+        low = max(cell.low(side / len(cells)) for cell in cells)
+        high = max(cell.high(side) for cell in cells)
         if len(cells) > 1 and _have_values(cells) and self.claim.stated.take != "spread":
-            low, high = _hull([one.max(axis=1) for one in repetition.draws(cells)], side)
+            low, high = _hull([draw.max(axis=1) for draw in repetition.draws(cells)], side)
         return Bracket(value, low, math.inf if missing else high)
 
     def _value(self, cell: CellLocation) -> Bounded:
@@ -316,7 +316,7 @@ def _certain(cells: Sequence[CellLocation], inner: Region, side: float) -> tuple
 
 
 def _hull(draws: Sequence[Floats], side: float) -> tuple[float, float]:
-    ends = [np.quantile(one, [side, 1 - side]) for one in draws]
+    ends = [np.quantile(draw, [side, 1 - side]) for draw in draws]
     return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
 
 

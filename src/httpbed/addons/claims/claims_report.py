@@ -45,8 +45,8 @@ def show(
 ) -> None:
     """Print each claim with its verdict, then what limits all of them."""
     evidence = ClaimEvidence(results, others)
-    for one in judged:
-        for line in _of_claim(one, evidence, out.width):
+    for claim in judged:
+        for line in _of_claim(claim, evidence, out.width):
             out.print(line)
         out.print()
     out.print(Text(f"{len(judged)} claim{'s' * (len(judged) != 1)}: {summed_up(judged)}"))
@@ -56,8 +56,8 @@ def show(
 
 def summed_up(judged: Sequence[JudgedClaim]) -> str:
     """Count the verdicts, and how many of the reproduced claims are robust."""
-    text = claim_evidence_report.counted([one.main.verdict for one in judged])
-    robust = sum(one.robustness == "robust" for one in judged)
+    text = claim_evidence_report.counted([claim.main.verdict for claim in judged])
+    robust = sum(claim.robustness == "robust" for claim in judged)
     return f"{text}; robust: {robust}" if robust else text
 
 
@@ -71,7 +71,9 @@ def values(
         "experiment": results.experiment.name,
         "scale": results.manifest.get("scale"),
         "for_claims": bool(results.manifest.get("for_claims")),
-        "claims": [{**_values(one, evidence), "effect": shown[one.stated.id]} for one in judged],
+        "claims": [
+            {**_values(claim, evidence), "effect": shown[claim.stated.id]} for claim in judged
+        ],
         "notes": list(notes(results)),
     }
 
@@ -131,17 +133,17 @@ def _indented(text: str, width: int, style: str = "") -> Iterator[Text]:
 
 def robustness(judged: JudgedClaim) -> str:
     """Return in words whether the verdict is the same in all arms; empty without arms."""
-    arms = {"as stated": judged.main, **{one.name: one for one in judged.controls}}
+    arms = {"as stated": judged.main, **{control.name: control for control in judged.controls}}
     by = {
         verdict: [name for name, one in arms.items() if one.verdict == verdict]
         for verdict in VERDICTS
     }
     match judged.robustness:
         case "refuted":
-            where = _where([one.name for one in judged.refuting])
+            where = _where([judgement.name for judgement in judged.refuting])
             return f"attribution refuted: the same {where}, without the stated cause"
         case "robust":
-            return f"robust: the same {_where([one.name for one in judged.controls])}"
+            return f"robust: the same {_where([control.name for control in judged.controls])}"
         case "depends":
             failed = [*by["contradicted"], *by["no difference"]]
             return f"holds only {_where(by['reproduced'])}, not {_where(failed)}"
@@ -203,18 +205,18 @@ def briefly(stated: StatedClaim, arm: ArmJudgement) -> str:
 
 def effects(judged: Sequence[JudgedClaim]) -> dict[str, str]:
     """Return what each claim measured, by its id; of a combination what its parts measured."""
-    own = {one.stated.id: briefly(one.stated, one.main) for one in judged}
+    own = {claim.stated.id: briefly(claim.stated, claim.main) for claim in judged}
     return own | {
-        one.stated.id: "; ".join(f"{part} {own[part]}" for part in one.stated.parts)
-        for one in judged
-        if one.stated.parts
+        claim.stated.id: "; ".join(f"{part} {own[part]}" for part in claim.stated.parts)
+        for claim in judged
+        if claim.stated.parts
     }
 
 
 def whole(judged: Sequence[JudgedClaim]) -> list[JudgedClaim]:
     """Leave out the parts of combinations, which count with the whole."""
-    parts = {part for one in judged for part in one.stated.parts}
-    return [one for one in judged if one.stated.id not in parts]
+    parts = {part for claim in judged for part in claim.stated.parts}
+    return [claim for claim in judged if claim.stated.id not in parts]
 
 
 def block_numbers(blocks: Sequence[int]) -> str:
@@ -286,7 +288,7 @@ def is_share(stated: StatedClaim) -> bool:
         return True
     if stated.count_in or stated.rank_of or stated.take == "spread" or stated.trend or stated.knee:
         return False
-    is_gain = any(one.by == "gain" for one in stated.compare)
+    is_gain = any(contrast.by == "gain" for contrast in stated.compare)
     is_ratio = bool(stated.compare) and stated.compare[-1].by == "ratio"
     return stated.estimate == "success" or (is_gain and not is_ratio)
 

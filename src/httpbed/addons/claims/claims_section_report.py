@@ -45,12 +45,12 @@ def make(results: Results, judged: Sequence[JudgedClaim]) -> Mapping[str, Any] |
     if not judged:
         return None
     evidence, whole = ClaimEvidence(results), claims.whole(judged)
-    numbers = Counter(one.main.verdict for one in whole)
+    numbers = Counter(claim.main.verdict for claim in whole)
     values = claims.values(results, judged)["claims"]
     return {
         "opening": list(_opening(results, len(whole))),
         "counted": [(name, numbers[name]) for name in SHAPES if numbers[name]],
-        "robust": sum(one.robustness == "robust" for one in whole),
+        "robust": sum(claim.robustness == "robust" for claim in whole),
         "claims": [
             {**value, "limits": list(claims.limits(one, evidence))}
             for one, value in zip(judged, values, strict=True)
@@ -151,7 +151,7 @@ def coverage(results: Results, experiment: Experiment | None = None) -> Coverage
     names = [name for name in experiment.factors if name in results.trials.column_names]
     valid = [row for row in results.last_attempts if row["outcome"] != "invalid"]
     blocks = Counter(tuple(row[name] for name in names) for row in valid)
-    wanted = {tuple(one[name] for name in names) for one in reduced.treatments()}
+    wanted = {tuple(treatment[name] for name in names) for treatment in reduced.treatments()}
     ran = [min(blocks[key], scale.replicates) for key in wanted if blocks[key]]
     return Coverage(
         cells=len(ran),

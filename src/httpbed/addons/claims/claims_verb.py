@@ -49,10 +49,10 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     judgements = [
         (results, judging.judge(results, stated, others), others)
         for results, stated in _claims_of_each(campaigns, file)
-        for others in [[one for one in campaigns if one is not results]]
+        for others in [[campaign for campaign in campaigns if campaign is not results]]
     ]
     if as_json:
-        values = [claims.values(*one) for one in judgements]
+        values = [claims.values(*judgement) for judgement in judgements]
         echo(json.dumps({"schema": 1, "campaigns": values}, indent=1))
         return
     out = terminal.console()
@@ -75,10 +75,14 @@ def _claims_of_each(
     """
     from httpbed.cli.report import read_stated
 
-    claims = read_stated(file).claims if file else [c for one in campaigns for c in _own(one)]
-    named = {name for one in claims for name in one.other_experiments}
+    claims = (
+        read_stated(file).claims if file else [c for campaign in campaigns for c in _own(campaign)]
+    )
+    named = {name for claim in claims for name in claim.other_experiments}
     judged = [
-        one for one in campaigns if one.experiment.name not in named or (file is None and _own(one))
+        campaign
+        for campaign in campaigns
+        if campaign.experiment.name not in named or (file is None and _own(campaign))
     ]
     if not judged:
         reason = "claims of the file only refer to the campaigns that are given"

@@ -208,8 +208,8 @@ def with_arms(claims: Sequence[StatedClaim], design: ClaimDesign) -> Iterator[Co
     """Yield valid claims and their arms; claims that consist of others have no estimate."""
     for stated in claims:
         if not stated.parts:
-            for one in (stated, *(arm for _, arm in arms(stated))):
-                yield compile_claim(one, design)
+            for claim in (stated, *(arm for _, arm in arms(stated))):
+                yield compile_claim(claim, design)
 
 
 def arms(stated: StatedClaim) -> Iterator[tuple[int, StatedClaim]]:

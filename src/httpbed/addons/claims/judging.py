@@ -73,19 +73,19 @@ class JudgedClaim:
 
     def in_arm(self, name: str) -> ArmJudgement:
         """Return the verdict in an arm; where the claim has no such arm, its own."""
-        return {one.name: one for one in self.arms}.get(name, self.main)
+        return {arm.name: arm for arm in self.arms}.get(name, self.main)
 
     @property
     def controls(self) -> tuple[ArmJudgement, ...]:
         """The arms in which the claim should hold, too."""
-        return tuple(one for one in self.arms if one.kind != "negative control")
+        return tuple(arm for arm in self.arms if arm.kind != "negative control")
 
     @property
     def refuting(self) -> tuple[ArmJudgement, ...]:
         """The negative controls that give what the claim attributes to its cause, without it."""
         if self.main.verdict != "reproduced":
             return ()
-        return tuple(one for one in self.arms if one not in self.controls and one.is_reproduced)
+        return tuple(arm for arm in self.arms if arm not in self.controls and arm.is_reproduced)
 
     @property
     def robustness(self) -> Robustness:
@@ -94,10 +94,10 @@ class JudgedClaim:
             return "refuted"
         if not self.controls:
             return "no arms"
-        seen = {one.verdict for one in (self.main, *self.controls)}
+        seen = {judgement.verdict for judgement in (self.main, *self.controls)}
         if seen == {"reproduced"}:
             return "robust"
-        sides = {one.side for one in (self.main, *self.controls)}
+        sides = {judgement.side for judgement in (self.main, *self.controls)}
         if seen == {"contradicted"} and sides in ({"above"}, {"below"}):
             return "contradicted"
         differs = seen & {"contradicted", "no difference"}
@@ -137,9 +137,11 @@ class _Judge:
 
     def __init__(self, results: Results, others: Sequence[Results], *, outlook: bool) -> None:
         self._outlook = outlook
-        self._given = Counter(one.experiment.name for one in others)
+        self._given = Counter(other.experiment.name for other in others)
         known = {
-            one.experiment.name: one for one in others if self._given[one.experiment.name] == 1
+            other.experiment.name: other
+            for other in others
+            if self._given[other.experiment.name] == 1
         }
         self._samples = CampaignSamples(results, known)
         self._selected = {"": selection.selected_arms(results)}
@@ -163,8 +165,8 @@ class _Judge:
         That all hold needs no correction for their number. That one does not hold does. For "any"
         it is the reverse.
         """
-        parts = [self.claim(one) for one in of]
-        strict = [self.claim(one, parts=len(of)) for one in of]
+        parts = [self.claim(claim) for claim in of]
+        strict = [self.claim(claim, parts=len(of)) for claim in of]
         kinds = {arm.name: arm.kind for part in parts for arm in part.arms}
         main = self._combined(stated, "", parts, strict)
         arms = [
@@ -182,22 +184,22 @@ class _Judge:
     ) -> ArmJudgement:
         """Combine the parts of a claim in an arm; the strict ones share the error rate."""
         combined = _all_of if stated.all_of else _any_of
-        in_arm = [one.in_arm(name) for one in parts]
-        seen = [one.verdict for one in in_arm]
-        verdict = combined(seen, [one.in_arm(name).verdict for one in strict])
+        in_arm = [part.in_arm(name) for part in parts]
+        seen = [judgement.verdict for judgement in in_arm]
+        verdict = combined(seen, [claim.in_arm(name).verdict for claim in strict])
         reasons = ", ".join(f"{one} {found}" for one, found in zip(stated.parts, seen, strict=True))
-        settle = [one.blocks_to_settle for one in in_arm if one.verdict == "open"]
+        settle = [judgement.blocks_to_settle for judgement in in_arm if judgement.verdict == "open"]
         if verdict != combined(seen, seen):
-            settle.append(least := self._least_blocks([one.stated for one in parts]))
+            settle.append(least := self._least_blocks([part.stated for part in parts]))
             reasons += f"; {len(parts)} parts share the error rate, so each needs {least} blocks"
         most = None if None in settle else max((one for one in settle if one), default=None)
-        used = frozenset[TreatmentKey]().union(*(one.treatments for one in in_arm))
+        used = frozenset[TreatmentKey]().union(*(judgement.treatments for judgement in in_arm))
         return ArmJudgement(name, verdict, reasons, None, most, used, _used_elsewhere(in_arm))
 
     def _least_blocks(self, parts: Sequence[StatedClaim]) -> int:
         """Return the fewest blocks with which claims that share the error rate can be settled."""
-        found = [compiled_claim.compile_claim(one, self._design) for one in parts]
-        return max(outlooks.to_settle(one, len(parts)) for one in found)
+        found = [compiled_claim.compile_claim(part, self._design) for part in parts]
+        return max(outlooks.to_settle(claim, len(parts)) for claim in found)
 
     def _arm(self, stated: StatedClaim, name: str, parts: int) -> ArmJudgement:
         try:
@@ -273,8 +275,8 @@ def _used_elsewhere(parts: Sequence[ArmJudgement]) -> dict[str, frozenset[Treatm
     """Return the treatments of other experiments that any of the parts uses."""
     empty = frozenset[TreatmentKey]()
     return {
-        key: empty.union(*(one.elsewhere.get(key, empty) for one in parts))
-        for key in {key for one in parts for key in one.elsewhere}
+        key: empty.union(*(part.elsewhere.get(key, empty) for part in parts))
+        for key in {key for part in parts for key in part.elsewhere}
     }
 
 
@@ -282,7 +284,7 @@ def _between_readings(judged: JudgedClaim) -> JudgedClaim:
     """Open a claim whose region lies between the values of two readings of the paper."""
     opposite = {"above": "below", "below": "above"}.get(judged.main.side)
     names = [
-        f'"{one.name}"' for one in judged.arms if one.kind == "reading" and one.side == opposite
+        f'"{arm.name}"' for arm in judged.arms if arm.kind == "reading" and arm.side == opposite
     ]
     if not names:
         return judged

@@ -56,11 +56,15 @@ class CellNumber:
 
     def low(self, side: float) -> int:
         """Return the largest number below which it lies with probability ``side`` at most."""
-        return min(int(np.searchsorted(np.cumsum(one), side, side="right")) for one in self.chances)
+        return min(
+            int(np.searchsorted(np.cumsum(chance), side, side="right")) for chance in self.chances
+        )
 
     def high(self, side: float) -> int:
         """Return the smallest number above which it lies with probability ``side`` at most."""
-        return max(int(np.searchsorted(np.cumsum(one), 1 - side - CERTAIN)) for one in self.chances)
+        return max(
+            int(np.searchsorted(np.cumsum(chance), 1 - side - CERTAIN)) for chance in self.chances
+        )
 
 
 def number_inside(cells: Sequence[CellLocation], region: Region, loads: int | None) -> CellNumber:

@@ -161,7 +161,7 @@ class StatedClaim(Value):
     def other_experiments(self) -> frozenset[str]:
         """The names of the other experiments that it is about."""
         others = (self.minus_other, self.trend and self.trend.other)
-        return frozenset(one.experiment for one in others if one and one.experiment)
+        return frozenset(other.experiment for other in others if other and other.experiment)
 
     def of_other(self, other: OtherCells) -> StatedClaim:
         """Return the claim about the other cells."""

@@ -62,7 +62,7 @@ def shares(results: Results, findings: Findings) -> list[MachineShare]:
     """Return what each machine ran; nothing for a campaign of one machine that has no name."""
     ran = _machines_of_blocks(results)
     lines = results.manifest.get(MACHINE_LINES, ())
-    lost = Counter(one["machine"] for one in lines if one["ending"] == machine_log.LOST)
+    lost = Counter(line["machine"] for line in lines if line["ending"] == machine_log.LOST)
     names = sorted({*lost, *(name for several in ran.values() for name in several)})
     effects = block_effects(row.sample for _, row in findings.rows())
     hosts = _hosts(results.manifest)
@@ -218,9 +218,9 @@ def _mixed(results: Results) -> Iterator[str]:
 
 def _different(results: Results, findings: Findings) -> Iterator[str]:
     differing = [
-        f"{one.name} {ratio_number(one.effect)}x ({ratio_interval(one.interval)})"
-        for one in shares(results, findings)
-        if one.differs and one.effect is not None
+        f"{share.name} {ratio_number(share.effect)}x ({ratio_interval(share.interval)})"
+        for share in shares(results, findings)
+        if share.differs and share.effect is not None
     ]
     if differing:
         yield (

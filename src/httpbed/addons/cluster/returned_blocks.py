@@ -125,7 +125,7 @@ def require_wanted(work: Sequence[Work], returned: Sequence[Attempt]) -> None:
         BlockError: It has not.
     """
     for trial, first in work:
-        numbers = sorted(one.number for one in returned if one.id == trial.id)
+        numbers = sorted(attempt.number for attempt in returned if attempt.id == trial.id)
         if not numbers or numbers != list(range(first, first + len(numbers))):
             reason = f"it returned the attempts {numbers} at {trial.id}, not those from {first} on"
             raise BlockError(reason)

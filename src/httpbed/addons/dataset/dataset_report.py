@@ -112,7 +112,7 @@ def data_citation(
     """Return the citation of a dataset: its experiments, days, programs and digest."""
     days = sorted({str(row["started"])[:10] for row in dataset.rows})
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
-    versions = sorted({str(one.manifest.get("httpbed", "unknown")) for one in campaigns})
+    versions = sorted({str(campaign.manifest.get("httpbed", "unknown")) for campaign in campaigns})
     digest = hashlib.sha256(files[PARQUET]).hexdigest()
     return (
         f"{len(dataset.rows)} trials of {_experiments(campaigns)}, measured {when} with httpbed"
@@ -121,7 +121,7 @@ def data_citation(
 
 
 def _campaigns(campaigns: Sequence[Results]) -> list[str]:
-    names = campaign_names([one.directory for one in campaigns])
+    names = campaign_names([campaign.directory for campaign in campaigns])
     lines = (
         f"{name}: {results.experiment.question} Begun {results.manifest.get('started', '?')};"
         f" programs: {_programs(results)}."
@@ -133,16 +133,20 @@ def _campaigns(campaigns: Sequence[Results]) -> list[str]:
 def _programs(results: Results) -> str:
     programs = results.manifest.get("programs", ())
     recipes = results.manifest.get("recipes", {})
-    named = [f"{one['name']} {one['version']}" for one in programs if one["name"] in recipes]
+    named = [
+        f"{program['name']} {program['version']}"
+        for program in programs
+        if program["name"] in recipes
+    ]
     return listed(named) if named else "not recorded"
 
 
 def _experiments(campaigns: Sequence[Results]) -> str:
-    return listed(dict.fromkeys(one.experiment.name for one in campaigns))
+    return listed(dict.fromkeys(campaign.experiment.name for campaign in campaigns))
 
 
 def _description(dataset: TrialDataset, campaigns: Sequence[Results]) -> str:
-    questions = " ".join(dict.fromkeys(one.experiment.question for one in campaigns))
+    questions = " ".join(dict.fromkeys(campaign.experiment.question for campaign in campaigns))
     return (
         f"{len(dataset.rows)} trials, one per row: the last attempt at each. {questions} A trial"
         " with the outcome `invalid` has no metrics. A missing value is empty in CSV and null in"

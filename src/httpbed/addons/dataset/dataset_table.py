@@ -82,24 +82,24 @@ def make(campaigns: Sequence[Results]) -> TrialDataset:
     A column without any value is left out. A trial without a valid attempt has a row with the
     outcome ``invalid`` and no metrics.
     """
-    names = campaign_names([one.directory for one in campaigns])
+    names = campaign_names([campaign.directory for campaign in campaigns])
     trials = [
         cells
         for name, results in zip(names, campaigns, strict=True)
         for cells in _trials(name, results)
     ]
     columns = _merged(trials)
-    rows = tuple({column.name: value for column, value in one.items()} for one in trials)
+    rows = tuple({column.name: value for column, value in trial.items()} for trial in trials)
     return TrialDataset(columns, rows)
 
 
 def campaign_names(directories: Sequence[Path]) -> list[str]:
     """Name each campaign by the last folders of its path, as few as tell all of them apart."""
-    parts = [Path(os.path.realpath(one)).parts for one in directories]
+    parts = [Path(os.path.realpath(directory)).parts for directory in directories]
     depth = 1
-    while len({one[-depth:] for one in parts}) < len({*parts}):
+    while len({part[-depth:] for part in parts}) < len({*parts}):
         depth += 1
-    return ["/".join(one[-depth:]) for one in parts]
+    return ["/".join(part[-depth:]) for part in parts]
 
 
 def _trials(name: str, results: Results) -> Iterator[Cells]:
@@ -194,9 +194,13 @@ def _path(scenario: Scenario) -> Cells:
 def _features_of_links() -> list[tuple[str, Feature, str]]:
     """Return the features of impairments, each with its impairment and its words."""
     return [
-        (one.field, feature, f"{described(Impaired, one.field)} {feature.addition}".strip())
-        for one in ALL
-        for feature in one.features
+        (
+            impairment.field,
+            feature,
+            f"{described(Impaired, impairment.field)} {feature.addition}".strip(),
+        )
+        for impairment in ALL
+        for feature in impairment.features
     ]
 
 
@@ -230,9 +234,9 @@ def _narrowest(hops: LinkWays) -> int:
 
 
 def _any(probabilities: Sequence[float]) -> float:
-    if sum(one > 0 for one in probabilities) <= 1:
+    if sum(probability > 0 for probability in probabilities) <= 1:
         return max(probabilities, default=0.0)  # without the rounding of 1 - (1 - p)
-    return 1 - math.prod(1 - one for one in probabilities)
+    return 1 - math.prod(1 - probability for probability in probabilities)
 
 
 _COMBINED: Mapping[str, Callable[[Sequence[float]], float]] = {"sum": math.fsum, "any": _any}

@@ -77,7 +77,7 @@ def draw(
     Panels of ratios share the axis of the values. Panels of other values have one each, because
     a network may make all of them ten times as large.
     """
-    form = figure_panels.value_format(placed, [one.value.value for one in values])
+    form = figure_panels.value_format(placed, [value.value.value for value in values])
     direction = _Direction(_must_lie(placed))
     signs = {levels: _sign(placed, levels) for levels in placed.series}
     has_hatches = bool(placed.stated.absent) or not all(missing.values())
@@ -86,7 +86,7 @@ def draw(
     shown = figure_panels.panel_grid(
         placed,
         _height_in(placed, lying=direction.lying),
-        heading=figure_panels.heading(placed, (one.n for one in values)),
+        heading=figure_panels.heading(placed, (value.n for value in values)),
         legend=figure_panels.legend_of(placed, signs, has_hatches=has_hatches),
         most_columns=most,
         share=(is_ratio or not direction.lying, is_ratio or direction.lying),
@@ -94,14 +94,14 @@ def draw(
     for panel, axes in shown.axes.items():
         scale = figure_panels.value_scale(placed, values, form, None if is_ratio else panel)
         _axes(axes, placed, scale, direction)
-        if any(one.cell.panel == panel for one in values):
+        if any(value.cell.panel == panel for value in values):
             _bands(axes, placed, scale, direction)
         elif not is_ratio:
             figure_panels.without_values(axes.xaxis if direction.lying else axes.yaxis)
         _missing(axes, placed, panel, missing, direction)
-        for one in values:
-            if one.cell.panel == panel:
-                _cell(axes, placed, one, scale, direction)
+        for value in values:
+            if value.cell.panel == panel:
+                _cell(axes, placed, value, scale, direction)
         _mark_published(axes, placed, panel, scale, direction)
     _name_axes(shown, placed, form, direction)
     return shown.figure, form
@@ -128,7 +128,9 @@ def _groups(placed: PlacedFigure) -> list[str]:
 
 
 def _names(placed: PlacedFigure) -> list[str]:
-    return [figure_panels.level_text(placed, str(placed.stated.x), one) for one in _groups(placed)]
+    return [
+        figure_panels.level_text(placed, str(placed.stated.x), group) for group in _groups(placed)
+    ]
 
 
 def _sign(placed: PlacedFigure, levels: Levels) -> Line2D:

@@ -29,7 +29,7 @@ def draw(
     not_run: Mapping[tuple[Levels, Levels], int],
 ) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the distributions; also return the format of their values."""
-    every = [value for one in curves.values() for value in one.values]
+    every = [value for curve in curves.values() for value in curve.values]
     form = figure_panels.value_format(placed, every)
     signs = {levels: _sign(placed, levels) for levels in placed.series}
     empty = [one for one in placed.panels if all(at != one for at, _ in curves)]
@@ -37,7 +37,7 @@ def draw(
     shown = figure_panels.panel_grid(
         placed,
         ALONE_IN if len(placed.panels) == 1 else PANEL_IN,
-        heading=figure_panels.heading(placed, (one.n for one in curves.values())),
+        heading=figure_panels.heading(placed, (curve.n for curve in curves.values())),
         legend=figure_panels.legend_of(placed, signs, has_hatches=bool(empty)),
         most_columns=COLUMNS,
         share=(is_ratio, True),
@@ -74,7 +74,7 @@ def _name_missing(
     lines = []
     for series in placed.series:
         count = not_run.get((panel, series), 0)
-        planned = sum((one.panel, one.series) == (panel, series) for one in placed.cells)
+        planned = sum((cell.panel, cell.series) == (panel, series) for cell in placed.cells)
         name = figure_panels.series_name(placed, series)
         if count and series not in curves:
             lines.append(f"{name}: {figure_panels.NOT_RUN}")
@@ -101,9 +101,9 @@ def _limits(
     placed: PlacedFigure, curves: Iterable[Distribution], form: NumberFormat
 ) -> tuple[float, float]:
     """Return the ends of an axis that shows these curves, and 1 if they are of ratios."""
-    values = [value / form.factor for one in curves for value in one.values if value > 0]
+    values = [value / form.factor for curve in curves for value in curve.values if value > 0]
     if placed.stated.ratio_to:
-        published = (parse_published(one.value, "1") for one in placed.stated.published)
+        published = (parse_published(value.value, "1") for value in placed.stated.published)
         return 0.0, 1.05 * max([*values, *published, 1.0])
     values = values or [1.0]
     return BELOW * min(values), ABOVE * max(values)
@@ -155,7 +155,7 @@ def _mark_published(axes: Axes, placed: PlacedFigure, panel: Levels, form: Numbe
     """Mark each published share at its value."""
     treatments = [cell.treatment for cell in placed.cells if cell.panel == panel]
     for published in placed.stated.published:
-        if published.share and any(selects(published.at, one) for one in treatments):
+        if published.share and any(selects(published.at, treatment) for treatment in treatments):
             x = parse_published(published.value, placed.stated.unit) / form.factor
             y = 100 * units.parse_share(published.share)
             axes.plot([x], [y], color=INK, linestyle="none", clip_on=False, **figure_panels.MARK)  # type: ignore[arg-type]

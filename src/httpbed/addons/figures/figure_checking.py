@@ -232,7 +232,7 @@ def _published_texts(stated: StatedFigure) -> Iterator[TableProblem]:
 def _published_places(placed: PlacedFigure) -> Iterator[TableProblem]:
     treatments: Iterable[Mapping[str, str]] = [cell.treatment for cell in placed.cells]
     for index, published in enumerate(placed.stated.published):
-        if not any(selects(published.at, one) for one in treatments):
+        if not any(selects(published.at, treatment) for treatment in treatments):
             reason = "the figure has no cell with these levels"
             yield TableProblem(("published", index, "at"), reason, "name levels that it draws")
 

@@ -104,7 +104,7 @@ def panel_grid(  # noqa: PLR0913 - each is a word of the layout
     titles = {panel: _title(placed, panel, columns) for panel in placed.panels}
     lines = max(one.count("\n") + 1 if one else 0 for one in titles.values())
     height = rows * (panel_in + 0.16 * lines + 0.1) + 0.35
-    per_line = _per_line([str(one.get_label()) for one in legend])
+    per_line = _per_line([str(artist.get_label()) for artist in legend])
     words = wrap(heading, HEADING_LETTERS)
     height += LINE_IN * (len(words) + math.ceil(len(legend) / per_line))
     layout = ConstrainedLayoutEngine(w_pad=PAD_IN, h_pad=PAD_IN)
@@ -281,16 +281,16 @@ def value_scale(
     The bound of a trial that timed out is its time limit, often far above all other values.
     """
     stated = placed.stated
-    values = [one for one in values if panel in {None, one.cell.panel}]
-    treatments = [one.treatment for one in placed.cells if panel in {None, one.panel}]
-    known = [number for one in values for number in one.known]
+    values = [value for value in values if panel in {None, value.cell.panel}]
+    treatments = [cell.treatment for cell in placed.cells if panel in {None, cell.panel}]
+    known = [number for value in values for number in value.known]
     known += [value for one in values for value in one.trials] if stated.points else []
     known += [
-        parse_published(one.value, stated.unit)
-        for one in stated.published
-        if any(selects(one.at, treatment) for treatment in treatments)
+        parse_published(value.value, stated.unit)
+        for value in stated.published
+        if any(selects(value.at, treatment) for treatment in treatments)
     ]
-    known = known or [one.value.value for one in values] or [form.factor]
+    known = known or [value.value.value for value in values] or [form.factor]
     shown = [number / form.factor for number in known if np.isfinite(number)]
     shown += [1.0] if stated.ratio_to else []
     if "y" not in stated.log:
@@ -304,9 +304,9 @@ def published_values(
 ) -> list[float]:
     """Return the published values of a treatment, in the unit of the axis."""
     return [
-        scale.shown(parse_published(one.value, placed.stated.unit))
-        for one in placed.stated.published
-        if selects(one.at, levels)
+        scale.shown(parse_published(value.value, placed.stated.unit))
+        for value in placed.stated.published
+        if selects(value.at, levels)
     ]
 
 

@@ -101,7 +101,7 @@ class FigureSamples:
 def cell_values(placed: PlacedFigure, source: FigureSamples) -> list[FigureValue]:
     """Return what a figure of bars, lines or a grid shows; cells without any value are left out."""
     found = (_value(placed.stated, cell, source) for cell in placed.cells)
-    return [one for one in found if one is not None]
+    return [value for value in found if value is not None]
 
 
 def distributions(
@@ -128,7 +128,7 @@ def missing(
     placed: PlacedFigure, values: Iterable[FigureValue], source: FigureSamples
 ) -> dict[FigurePlace, bool]:
     """Return the places of cells without a value, and whether their trials ran."""
-    have = {one.cell.place for one in values}
+    have = {value.cell.place for value in values}
     return {cell.place: source.ran(cell) for cell in placed.cells if cell.place not in have}
 
 

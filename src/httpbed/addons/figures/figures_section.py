@@ -82,7 +82,7 @@ def _plot(results: Results, stated: StatedFigure, source: FigureSamples) -> Plot
     else:
         values = cell_values(placed, source)
         _demand(values, stated)
-        if stated.kind == "lines" and len({one.cell.x for one in values}) == 1:
+        if stated.kind == "lines" and len({value.cell.x for value in values}) == 1:
             raise _NothingToDrawError(f"a line needs two levels of {stated.x}, and one has values")
         gaps = missing(placed, values, source)
         figure, form = _KINDS[stated.kind](placed, values, gaps)
@@ -105,7 +105,9 @@ def _placed(results: Results, stated: StatedFigure) -> PlacedFigure:
     experiment = results.stated_experiment
     treatments = list(experiment.treatments())
     if found := figure_checking.of_figure(stated, experiment.factors, treatments):
-        raise _NothingToDrawError("; ".join(f"{_key(one.at)} {one.reason}" for one in found))
+        raise _NothingToDrawError(
+            "; ".join(f"{_key(problem.at)} {problem.reason}" for problem in found)
+        )
     return place(stated, experiment.factors, treatments)
 
 
@@ -173,10 +175,10 @@ def _statistics(placed: PlacedFigure, values: Sequence[FigureValue]) -> Iterator
         yield "Each dot is one trial."
     if stated.metric == "speed_index" and not stated.ratio_to and stated.kind == "bars":
         yield f"The dashed lines limit bands. {MEANING_OF_BANDS}"
-    late = sum(one.timed_out for one in values)
+    late = sum(value.timed_out for value in values)
     if late:
         yield f"{late} trials timed out: means lack them, and a triangle marks their cells."
-    elif any(one.value.beyond for one in values) and stated.kind != "grid":
+    elif any(value.value.beyond for value in values) and stated.kind != "grid":
         yield "A triangle marks a value that is only a bound, because trials timed out."
 
 
@@ -208,7 +210,7 @@ def _of_curves(
 def _of_spans(found: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]], most: int) -> str:
     """Say what spans show."""
     parts = ["A bar goes from the median start to the median end of an item over the trials."]
-    names = {one.name for own in found.values() for one in own}
+    names = {span.name for own in found.values() for span in own}
     if len(names) > most:
         parts.append(f"The {most} items that start first are shown, of {len(names)}.")
     return " ".join(parts)
@@ -222,8 +224,8 @@ def _spans_alternative(
     """Tell when the items of each panel and series start and end."""
     texts = []
     for at, own in drawn.items():
-        first, last = (form.number(one.start) for one in (own[0], own[-1]))
-        end = form.number(max(one.end for one in own))
+        first, last = (form.number(span.start) for span in (own[0], own[-1]))
+        end = form.number(max(span.end for span in own))
         texts.append(
             f"{_where(placed, *at)}: starts from {first} to {last}, last end {end} {form.unit}"
         )
@@ -238,7 +240,9 @@ def _cells_alternative(
     placed: PlacedFigure, values: Sequence[FigureValue], form: NumberFormat
 ) -> str:
     """Tell the values."""
-    texts = [f"{_name(placed, one)}: {form.bounded(one.value)}" for one in values[:MAX_LISTED]]
+    texts = [
+        f"{_name(placed, value)}: {form.bounded(value.value)}" for value in values[:MAX_LISTED]
+    ]
     more = len(values) - MAX_LISTED
     return "; ".join([*texts, *([f"{more} further values"] if more > 0 else [])]) + "."
 

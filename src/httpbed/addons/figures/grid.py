@@ -49,11 +49,11 @@ def draw(
     shown = figure_panels.panel_grid(
         placed,
         CELL_IN * len(placed.rows),
-        heading=figure_panels.heading(placed, (one.n for one in values)),
+        heading=figure_panels.heading(placed, (value.n for value in values)),
         legend=[],
         most_columns=min(COLUMNS, max(1, int(WIDE_IN * 0.85 / wide))),
     )
-    ratios = {one.cell.place: one.ratio for one in values if one.ratio is not None}
+    ratios = {value.cell.place: value.ratio for value in values if value.ratio is not None}
     for index, (panel, axes) in enumerate(shown.axes.items()):
         _panel(axes, placed, panel, ratios, missing)
         if index % shown.columns == 0:

@@ -33,7 +33,7 @@ def draw(
     placed: PlacedFigure, values: Sequence[FigureValue], missing: Mapping[FigurePlace, bool]
 ) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the lines; also return the format of their values."""
-    form = figure_panels.value_format(placed, [one.value.value for one in values])
+    form = figure_panels.value_format(placed, [value.value.value for value in values])
     scale = figure_panels.value_scale(placed, values, form)
     axis = numeric_levels(placed.columns) or NumericLevels({}, "")
     signs = {levels: _sign(placed, levels) for levels in placed.series}
@@ -43,12 +43,12 @@ def draw(
     shown = figure_panels.panel_grid(
         placed,
         ALONE_IN if len(placed.panels) == 1 else PANEL_IN,
-        heading=figure_panels.heading(placed, (one.n for one in values)),
+        heading=figure_panels.heading(placed, (value.n for value in values)),
         legend=legend,
     )
     lines: dict[tuple[Levels, Levels], list[FigureValue]] = {}
-    for one in values:
-        lines.setdefault((one.cell.panel, one.cell.series), []).append(one)
+    for value in values:
+        lines.setdefault((value.cell.panel, value.cell.series), []).append(value)
     for panel, axes in shown.axes.items():
         _axes(axes, placed, axis, shown.columns)
         figure_panels.value_axis(axes.yaxis, scale.ends, log="y" in placed.stated.log)
@@ -121,12 +121,12 @@ def _line(
     places: Mapping[str, float],
 ) -> None:
     """Draw one line; where it is only a bound it may leave the panel."""
-    ordered = sorted(line_values, key=lambda one: places[one.cell.x])
+    ordered = sorted(line_values, key=lambda value: places[value.cell.x])
     colour = figure_panels.tone(placed, ordered[0].cell.series)
-    xs = [places[one.cell.x] for one in ordered]
-    ys = [scale.shown(one.value.value) for one in ordered]
+    xs = [places[value.cell.x] for value in ordered]
+    ys = [scale.shown(value.value.value) for value in ordered]
     (line,) = axes.plot(xs, ys, **_look(placed, ordered[0].cell.series))  # type: ignore[arg-type]
-    name_marks(line, (figure_panels.value_words(placed, one, scale.form) for one in ordered))
+    name_marks(line, (figure_panels.value_words(placed, value, scale.form) for value in ordered))
     for x, y, figure_value in zip(xs, ys, ordered, strict=True):
         if figure_value.low is not None and figure_value.high is not None:
             ends = [scale.shown(figure_value.low), scale.shown(figure_value.high)]

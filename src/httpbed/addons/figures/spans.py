@@ -41,7 +41,7 @@ Spans = Mapping[tuple[Levels, Levels], Sequence[ItemSpan]]
 def draw(placed: PlacedFigure, item_spans: Spans) -> tuple[VisibleFigure, NumberFormat]:
     """Draw the spans; also return the format of their times."""
     names = rows(item_spans)
-    ends = [one.end for own in item_spans.values() for one in own]
+    ends = [span.end for own in item_spans.values() for span in own]
     form = number_format(placed.stated.metric, ends)
     signs = {levels: _sign(placed, levels) for levels in placed.series}
     empty = [one for one in placed.panels if all(at != one for at, _ in item_spans)]
@@ -49,7 +49,7 @@ def draw(placed: PlacedFigure, item_spans: Spans) -> tuple[VisibleFigure, Number
         placed,
         0.2 + len(names) * (GAP_IN + BAR_IN * len(placed.series)),
         heading=figure_panels.heading(
-            placed, (one.trials for own in item_spans.values() for one in own)
+            placed, (span.trials for own in item_spans.values() for span in own)
         ),
         legend=figure_panels.legend_of(placed, signs, has_hatches=bool(empty)),
         most_columns=2,
@@ -67,8 +67,8 @@ def draw(placed: PlacedFigure, item_spans: Spans) -> tuple[VisibleFigure, Number
 def rows(found: Spans) -> list[str]:
     """Return the names of the rows: the items of all panels by their first start."""
     first: dict[str, float] = {}
-    for one in chain.from_iterable(found.values()):
-        first[one.name] = min(one.start, first.get(one.name, one.start))
+    for span in chain.from_iterable(found.values()):
+        first[span.name] = min(span.start, first.get(span.name, span.start))
     return sorted(first, key=lambda name: (first[name], name))[:MAX_ROWS]
 
 
@@ -89,12 +89,12 @@ def _bars(
     places = {name: at for at, name in enumerate(names)}
     height = 0.8 / len(placed.series)
     shift = height * (placed.series.index(series) - (len(placed.series) - 1) / 2)
-    placed_spans = [one for one in spans if one.name in places]
+    placed_spans = [span for span in spans if span.name in places]
     axes.barh(
-        [places[one.name] + shift for one in placed_spans],
-        [(one.end - one.start) / form.factor for one in placed_spans],
+        [places[span.name] + shift for span in placed_spans],
+        [(span.end - span.start) / form.factor for span in placed_spans],
         height * 0.92,
-        left=[one.start / form.factor for one in placed_spans],
+        left=[span.start / form.factor for span in placed_spans],
         color=figure_panels.colour(placed, series),
         alpha=figure_panels.strength(placed, series),
     )
@@ -142,7 +142,7 @@ def _spans(starts: ByBlock, lengths: ByBlock) -> list[ItemSpan]:
             start = starts[block][name]
             ends.setdefault(name, []).append((start, start + lengths[block][name]))
     spans = [ItemSpan(name, *_middle(own), len(own)) for name, own in ends.items()]
-    return sorted(spans, key=lambda one: (one.start, one.end, one.name))
+    return sorted(spans, key=lambda span: (span.start, span.end, span.name))
 
 
 def _middle(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:

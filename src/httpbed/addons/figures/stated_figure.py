@@ -220,7 +220,9 @@ def place(
     Raises:
         TableProblemsError: There is no such treatment, none has a base, or two have one place.
     """
-    chosen = [one for one in treatments if not stated.where or _is_chosen(stated, one)]
+    chosen = [
+        treatment for treatment in treatments if not stated.where or _is_chosen(stated, treatment)
+    ]
     if not chosen:
         reason, remedy = "no treatment has these levels", "name other levels"
         raise TableProblemsError([TableProblem(("where",), reason, remedy)])

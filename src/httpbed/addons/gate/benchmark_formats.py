@@ -52,47 +52,49 @@ class Benchmark:
 
 def _bmf(benchmarks: Sequence[Benchmark]) -> dict[str, Any]:
     return {
-        one.name: {
-            one.metric.replace("_", "-"): {
-                "value": one.estimate.median.value,
-                **dict(zip(("lower_value", "upper_value"), one.interval or (), strict=False)),
+        benchmark.name: {
+            benchmark.metric.replace("_", "-"): {
+                "value": benchmark.estimate.median.value,
+                **dict(zip(("lower_value", "upper_value"), benchmark.interval or (), strict=False)),
             }
         }
-        for one in benchmarks
+        for benchmark in benchmarks
     }
 
 
 def _benchmark_action(benchmarks: Sequence[Benchmark]) -> list[dict[str, Any]]:
     return [
         {
-            "name": one.name,
-            "unit": METRICS[one.metric].unit,
-            "value": one.estimate.median.value,
-            **({"range": "{} to {}".format(*one.interval)} if one.interval else {}),
-            "extra": f"{METRICS[one.metric].title}, median of {one.estimate.n}",
+            "name": benchmark.name,
+            "unit": METRICS[benchmark.metric].unit,
+            "value": benchmark.estimate.median.value,
+            **({"range": "{} to {}".format(*benchmark.interval)} if benchmark.interval else {}),
+            "extra": f"{METRICS[benchmark.metric].title}, median of {benchmark.estimate.n}",
         }
-        for one in benchmarks
+        for benchmark in benchmarks
     ]
 
 
 def _hyperfine(benchmarks: Sequence[Benchmark]) -> dict[str, Any]:
-    wrong = {one.metric for one in benchmarks if METRICS[one.metric].unit != SECONDS}
+    wrong = {
+        benchmark.metric for benchmark in benchmarks if METRICS[benchmark.metric].unit != SECONDS
+    }
     if wrong:
         reason = f"is for times, and {', '.join(wrong)} is none"
         raise ConfigError([Mistake("--format hyperfine", reason, "use --format bmf")])
     return {
         "results": [
             {
-                "command": one.name,
-                "mean": one.estimate.mean,
-                "stddev": one.estimate.deviation,
-                "median": one.estimate.median.value,
-                "min": min(one.values),
-                "max": max(one.values),
-                "times": list(one.values),
-                "parameters": dict(one.levels),
+                "command": benchmark.name,
+                "mean": benchmark.estimate.mean,
+                "stddev": benchmark.estimate.deviation,
+                "median": benchmark.estimate.median.value,
+                "min": min(benchmark.values),
+                "max": max(benchmark.values),
+                "times": list(benchmark.values),
+                "parameters": dict(benchmark.levels),
             }
-            for one in benchmarks
+            for benchmark in benchmarks
         ]
     }
 

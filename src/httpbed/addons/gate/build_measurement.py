@@ -64,7 +64,7 @@ class BuildMeasurement:
         try:
             catalog = self.catalog.with_programs({self.program: str(executable)})
         except ConfigError as error:
-            return Measured(commit, {}, "; ".join(one.reason for one in error.mistakes))
+            return Measured(commit, {}, "; ".join(mistake.reason for mistake in error.mistakes))
         settings = run.settings(backend.choose(None))
         run.execute(self.loaded, catalog, place / "campaign", settings)
         return _read(place / "campaign", commit, self.metric)

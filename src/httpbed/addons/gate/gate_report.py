@@ -57,7 +57,7 @@ class Gate:
         """Whether the campaign is worse, or contradicts its claims."""
         if any(self.selected.values()):
             return "refused"
-        of_claims = {one.main.verdict for one in self.judged}
+        of_claims = {claim.main.verdict for claim in self.judged}
         of_treatments = regression.verdict(self.changes) if self.changes else "pass"
         if of_claims & {"contradicted", "no difference"} or of_treatments == "regression":
             return "regression"
@@ -98,7 +98,7 @@ def decide(
     else:
         changes = ()
     if by_claims:
-        changes = tuple(one for one in changes if one.verdict == "regression")
+        changes = tuple(change for change in changes if change.verdict == "regression")
     selected = {one.directory: selection.selected_arms(one) for one in campaigns}
     return Gate(baseline, campaign, name, margin, judged, changes, selected)
 
@@ -137,7 +137,7 @@ def in_markdown(gate: Gate, *, strict: bool) -> str:
     """Return the change as GitHub Flavored Markdown, for a pull request."""
     question = gate.campaign.experiment.question
     last = closing(gate, strict=strict)
-    verdicts = [f"{one.stated.id}: {one.main.verdict}" for one in gate.judged]
+    verdicts = [f"{claim.stated.id}: {claim.main.verdict}" for claim in gate.judged]
     return regression.in_markdown(
         question, gate.changes, gate.metric, [*verdicts, *notes(gate)], last
     )
@@ -183,9 +183,11 @@ def _slowest(gate: Gate) -> TreatmentChange | None:
     if METRICS[gate.metric].unit != "s":
         return None
     slower = [
-        one for one in gate.changes if one.verdict == "regression" and math.isfinite(one.ratio)
+        change
+        for change in gate.changes
+        if change.verdict == "regression" and math.isfinite(change.ratio)
     ]
-    return max(slower, key=lambda one: one.ratio, default=None)
+    return max(slower, key=lambda change: change.ratio, default=None)
 
 
 def values(gate: Gate) -> Mapping[str, Any]:
@@ -239,7 +241,9 @@ def closing(gate: Gate, *, strict: bool) -> str:
 
 
 def _causes(gate: Gate) -> Iterator[str]:
-    contradicted = [one.stated.id for one in gate.judged if one.main.verdict == "contradicted"]
+    contradicted = [
+        claim.stated.id for claim in gate.judged if claim.main.verdict == "contradicted"
+    ]
     if contradicted:
         noun = "claim" if len(contradicted) == 1 else "claims"
         yield f"{noun} {listed(contradicted)} contradicted"
@@ -311,11 +315,11 @@ def in_junit(gate: Gate, *, strict: bool) -> str:
 def in_github(gate: Gate, *, strict: bool) -> str:
     """Return the verdict as workflow commands."""
     lines = []
-    for one in cases(gate, strict=strict):
-        level: Level = "error" if one.fails else "warning" if one.is_open else "notice"
-        if level != "notice" or one.name == "gate":
-            title = escaped(f"httpbed: {one.name}", ":,")
-            lines.append(f"::{level} title={title}::{escaped(one.message)}")
+    for case in cases(gate, strict=strict):
+        level: Level = "error" if case.fails else "warning" if case.is_open else "notice"
+        if level != "notice" or case.name == "gate":
+            title = escaped(f"httpbed: {case.name}", ":,")
+            lines.append(f"::{level} title={title}::{escaped(case.message)}")
     return "\n".join(lines) + "\n"
 
 

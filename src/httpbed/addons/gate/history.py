@@ -200,7 +200,7 @@ def _lines(before: bytes, where: str, entries: Iterable[Entry]) -> bytes:
     """
     _entries(before, where)
     cut = b"\n" if before and not before.endswith(b"\n") else b""
-    return cut + "".join(f"{one.model_dump_json()}\n" for one in entries).encode()
+    return cut + "".join(f"{entry.model_dump_json()}\n" for entry in entries).encode()
 
 
 def _entries(content: bytes, where: str) -> list[Entry]:

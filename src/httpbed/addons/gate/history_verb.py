@@ -108,7 +108,10 @@ def _lines(trends: Sequence[Trend], changes: Sequence[CommitChange]) -> list[str
     commits = len({entry.commit for one in trends for entry in one.entries})
     count = f"{len(trends)} treatment{'s' * (len(trends) != 1)}"
     last = f"{count} over {commits} commit{'s' * (commits != 1)}"
-    return [*(line for one in changes for line in (one.heading, f"  {one.treatments}")), last]
+    return [
+        *(line for change in changes for line in (change.heading, f"  {change.treatments}")),
+        last,
+    ]
 
 
 def _commit(repository: Path, word: str) -> tuple[str, str, str]:

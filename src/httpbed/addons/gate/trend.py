@@ -60,13 +60,13 @@ class Trend:
     @cached_property
     def changes(self) -> list[ChangePoint]:
         """Where its level changed."""
-        return [one for one in change_points(self.medians) if abs(one.ratio - 1) > MIN_CHANGE]
+        return [point for point in change_points(self.medians) if abs(point.ratio - 1) > MIN_CHANGE]
 
     @property
     def levels(self) -> Iterator[tuple[int, int, float]]:
         """Yield where each level begins, where the next one does, and its value."""
-        edges = [0, *(one.index for one in self.changes), len(self.entries)]
-        values = [one.before for one in self.changes]
+        edges = [0, *(change.index for change in self.changes), len(self.entries)]
+        values = [change.before for change in self.changes]
         values += [self.changes[-1].after] if self.changes else []
         for (begin, end), value in zip(pairwise(edges), values, strict=False):
             yield begin, end, value
@@ -94,8 +94,8 @@ class CommitChange:
     @property
     def heading(self) -> str:
         """Name the commit, and say how many treatments changed by how much."""
-        ordered = sorted((one for _, one in self.places), key=lambda one: one.ratio)
-        ends = dict.fromkeys(percent(one) for one in (ordered[0], ordered[-1]))
+        ordered = sorted((one for _, one in self.places), key=lambda point: point.ratio)
+        ends = dict.fromkeys(percent(point) for point in (ordered[0], ordered[-1]))
         size = " to ".join(ends)
         count = f"{len(self.places)} treatment{'s' * (len(self.places) != 1)}"
         chance = max(one.p_value for _, one in self.places)
@@ -118,10 +118,10 @@ def percent(change: ChangePoint) -> str:
 def by_commit(found: Iterable[Trend]) -> list[CommitChange]:
     """Gather the changes of level by commit and direction."""
     places = dict[tuple[str, bool], list[tuple[Trend, ChangePoint]]]()
-    for one in found:
-        for change in one.changes:
-            key = (one.entries[change.index].commit, one.is_worse(change))
-            places.setdefault(key, []).append((one, change))
+    for trend in found:
+        for change in trend.changes:
+            key = (trend.entries[change.index].commit, trend.is_worse(change))
+            places.setdefault(key, []).append((trend, change))
     return [
         CommitChange(own[0][0].entries[own[0][1].index], is_worse, own)
         for (_, is_worse), own in places.items()
@@ -132,8 +132,11 @@ def entry(results: Results, commit: str, date: str, subject: str) -> Entry:
     """Return what a history keeps of a campaign; treatments without a median are left out."""
     benchmarks, _ = benchmarks_of(results)
     values = {
-        one.name: [rounded(value) for value in (one.estimate.median.value, *(one.interval or ()))]
-        for one in benchmarks
+        benchmark.name: [
+            rounded(value)
+            for value in (benchmark.estimate.median.value, *(benchmark.interval or ()))
+        ]
+        for benchmark in benchmarks
     }
     return Entry(
         commit=commit,
@@ -278,14 +281,14 @@ def save(trends: Sequence[Trend], folder: Path) -> list[Path]:
 def verdict(trends: Sequence[Trend]) -> tuple[str, bool]:
     """Name the largest change for the worse within the latest commits, and say if there is one."""
     worse = [
-        (abs(change.ratio - 1), f"{percent(change)} {one.treatment}")
-        for one in trends
-        for change in one.changes
-        if one.is_worse(change) and change.index >= len(one.entries) - RECENT
+        (abs(change.ratio - 1), f"{percent(change)} {trend.treatment}")
+        for trend in trends
+        for change in trend.changes
+        if trend.is_worse(change) and change.index >= len(trend.entries) - RECENT
     ]
     if worse:
         return max(worse)[1], True
-    return f"no change in {min(RECENT, max(len(one.entries) for one in trends))} commits", False
+    return f"no change in {min(RECENT, max(len(trend.entries) for trend in trends))} commits", False
 
 
 def page(trends: Sequence[Trend], message: str) -> str:

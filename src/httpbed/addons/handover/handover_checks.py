@@ -54,7 +54,7 @@ def of_bed(described: Handover, hop: NetworkHop, evidence: AttemptEvidence) -> I
         if described.repeats_s is not None and observed.done:
             yield _pace(described.repeats_s, observed)
             yield _as_many(described.repeats_s, observed, done_ns)
-        if any(one.what == "destroy" for one in observed.done):
+        if any(step.what == "destroy" for step in observed.done):
             yield _destroyed(observed)
 
 
@@ -124,7 +124,7 @@ def _took_place(
     transfer takes longer would select the slow ones.
     """
     before = handover_steps.awaited(described)
-    if changes := [one for one in observed.changes if one.ordered_ns < done_ns]:
+    if changes := [change for change in observed.changes if change.ordered_ns < done_ns]:
         figure = f"{len(changes)}, the first {_s(changes[0].at_ns - observed.began_ns)}"
         figure = f"{figure} after the client's start"
         return HANDOVER_HAPPENED.result(
@@ -159,14 +159,14 @@ def _prompt(described: Handover, observed: HandoverEvidence) -> Check:
     """Check every step that is due at a time of its own; steps of one time follow each other."""
     late = [change.at_ns - change.due_ns for change in observed.changes]
     late += [
-        one.ended_ns - one.due_ns
-        for one in observed.done
-        if one.what == "attach" and described.gap is not None
+        step.ended_ns - step.due_ns
+        for step in observed.done
+        if step.what == "attach" and described.gap is not None
     ]
     late += [
-        one.ended_ns - one.due_ns
-        for one in observed.done
-        if one.what == "detach" and DECISIVE[described.kind] != "detach"
+        step.ended_ns - step.due_ns
+        for step in observed.done
+        if step.what == "detach" and DECISIVE[described.kind] != "detach"
     ]
     sources = Counter(change.by for change in observed.changes)
     by = " and ".join(sources)
@@ -187,8 +187,8 @@ def _prompt(described: Handover, observed: HandoverEvidence) -> Check:
 def _pace(period_s: float, observed: HandoverEvidence) -> Check:
     """Check that a hand-over ends before the next is due; otherwise each is later than the last."""
     took: defaultdict[int, int] = defaultdict(int)
-    for one in observed.done:
-        took[one.number] += one.ended_ns - one.began_ns
+    for step in observed.done:
+        took[step.number] += step.ended_ns - step.began_ns
     typical = statistics.median(took.values()) / NS
     keeps = typical <= period_s
     figure = f"the steps of one take {typical * 1e3:.1f} ms"
@@ -203,7 +203,7 @@ def _as_many(period_s: float, observed: HandoverEvidence, done_ns: int) -> Check
     Each is due one period after the last one began, so delays add up to fewer hand-overs.
     """
     due = int((done_ns - observed.began_ns) / NS / period_s)
-    count = sum(one.ordered_ns < done_ns for one in observed.changes)
+    count = sum(change.ordered_ns < done_ns for change in observed.changes)
     return HANDOVER_COUNT.result(
         passed=count >= min(due - 1, HANDOVER_COUNT.limit * due),
         figure=f"{count} of {due} due",

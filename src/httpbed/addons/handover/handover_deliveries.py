@@ -57,7 +57,7 @@ NO_DELIVERIES = Deliveries(0.0, ())
 
 def deliveries_text(found: Deliveries) -> str:
     """Return the text of :data:`DELIVERIES`."""
-    rows = (f"{one.bin}\t{one.link}\t{one.ip_bytes}\n" for one in found.rows)
+    rows = (f"{row.bin}\t{row.link}\t{row.ip_bytes}\n" for row in found.rows)
     return f"{_ORIGIN}{found.origin}\n" + "\t".join(_COLUMNS) + "\n" + "".join(rows)
 
 
@@ -76,7 +76,7 @@ def read_deliveries(text: str) -> Deliveries:
         origin = float(origin_text) if origin_text is not None else float(rows[0].bin)
     except (ValueError, IndexError):
         return NO_DELIVERIES
-    return Deliveries(origin, tuple(one for one in rows if one.bin + 1 > origin))
+    return Deliveries(origin, tuple(row for row in rows if row.bin + 1 > origin))
 
 
 def _row(line: str) -> DeliveryBin:

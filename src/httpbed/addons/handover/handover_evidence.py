@@ -159,9 +159,9 @@ class _Reader:
     def changes(self, triggered_ns: int | None) -> Iterator[HandoverChange]:
         counted = isinstance(self.handover.when, AfterBytes)
         decisive = DECISIVE.get(self.handover.kind)
-        for number, done in groupby(self.done, key=lambda one: one.number):
+        for number, done in groupby(self.done, key=lambda step: step.number):
             steps = list(done)
-            decisive_step = next((one for one in steps if one.what == decisive), None)
+            decisive_step = next((step for step in steps if step.what == decisive), None)
             if decisive_step is None:
                 continue
             at_ns, by = self._time_and_source(decisive_step)
@@ -184,8 +184,8 @@ class _Reader:
 
     def destroyed(self) -> Iterator[tuple[int, int]]:
         """Yield for each hand-over how long TCP sockets outlived their address, in ns."""
-        for number, done in groupby(self.done, key=lambda one: one.number):
-            steps = {one.what: one for one in done}
+        for number, done in groupby(self.done, key=lambda step: step.number):
+            steps = {step.what: step for step in done}
             if "detach" in steps and "destroy" in steps:
                 gone_ns, _ = self._by_kernel(steps["detach"], _deleted())
                 yield number, steps["destroy"].ended_ns - gone_ns
@@ -280,7 +280,9 @@ def _triggered_ns(text: str) -> int | None:
 
 def _sockets_left(done: Iterable[CompletedStep], folder: Path) -> dict[int, int]:
     files = {
-        one.number: folder / sockets_left_file(one.number) for one in done if one.what == "destroy"
+        step.number: folder / sockets_left_file(step.number)
+        for step in done
+        if step.what == "destroy"
     }
     return {
         number: len(untrusted_files.own_text(file).splitlines())

@@ -75,7 +75,7 @@ class ObservedHandovers:
     @cached_property
     def judged(self) -> list[HandoverWindow]:
         """Hand-overs that the client had time to react to."""
-        return [one for one in self.windows if not self.is_over_before(one)]
+        return [window for window in self.windows if not self.is_over_before(window)]
 
     def is_over_before(self, window: HandoverWindow) -> bool:
         """Whether the client ended before a response on the new path was possible.
@@ -101,10 +101,10 @@ class ObservedHandovers:
         end, times = self.end_ns // BIN_NS, sorted(bins)
         spans = [
             (
-                max(times[0], (one.change.at_ns - BEFORE_NS) // BIN_NS),
-                min(one.until_ns // BIN_NS, end),
+                max(times[0], (window.change.at_ns - BEFORE_NS) // BIN_NS),
+                min(window.until_ns // BIN_NS, end),
             )
-            for one in self.judged
+            for window in self.judged
         ]
         for metric, least in (("delivery_silence", 1), ("delivery_stall", STALLED_BYTES)):
             took = [
@@ -126,12 +126,12 @@ class ObservedHandovers:
     def delays(self) -> Iterator[Observation]:
         """Yield how soon the client used each new path."""
         yield from _per_handover(
-            "probe_delay", [self.first_sent_s(one) for one in self.judged], "wire"
+            "probe_delay", [self.first_sent_s(window) for window in self.judged], "wire"
         )
-        validated = [self.validation_s(one) for one in self.judged]
+        validated = [self.validation_s(window) for window in self.judged]
         yield from _per_handover("validation_delay", validated, "client")
         yield from _per_handover(
-            "new_path_delay", [self.new_path_s(one) for one in self.judged], "wire"
+            "new_path_delay", [self.new_path_s(window) for window in self.judged], "wire"
         )
 
     def first_sent_s(self, window: HandoverWindow) -> float | None:
@@ -190,10 +190,13 @@ class ObservedHandovers:
     def _begun(self) -> dict[str, list[tuple[int, Mapping[str, Any]]]]:
         """Connections by link, each with the ns of its first packet."""
         begun: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
-        for one in self.evidence.connections:
-            if self.chain.hops[0].is_between(one) and one["client_first_ns"] is not None:
-                at_ns = one["client_first_ns"] - self.evidence.link["started_ns"]
-                begun.setdefault(one["link"], []).append((at_ns, one))
+        for connection in self.evidence.connections:
+            if (
+                self.chain.hops[0].is_between(connection)
+                and connection["client_first_ns"] is not None
+            ):
+                at_ns = connection["client_first_ns"] - self.evidence.link["started_ns"]
+                begun.setdefault(connection["link"], []).append((at_ns, connection))
         return {link: sorted(known, key=_when) for link, known in begun.items()}
 
     @cached_property
@@ -201,9 +204,9 @@ class ObservedHandovers:
         """When the client reports a path as validated, with its own address there."""
         events = self.evidence.reports[self.chain.client].path_events
         return sorted(
-            (one.at_ns - self.observed.zero_ns, hops.address(one.local))
-            for one in events
-            if one.kind == "validated"
+            (event.at_ns - self.observed.zero_ns, hops.address(event.local))
+            for event in events
+            if event.kind == "validated"
         )
 
     @cached_property
@@ -286,7 +289,7 @@ def _migrations(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation
 
 def _fetched_twice(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     """Yield the bytes that the client received more than once, by its own report."""
-    sizes = [one.body_bytes for one in evidence.reports[chain.client].requests]
+    sizes = [request.body_bytes for request in evidence.reports[chain.client].requests]
     known = [size for size in sizes if size is not None]
     if sizes and len(known) == len(sizes) and evidence.client and evidence.client.clean:
         beyond = max(0, sum(known) - chain.workload.body_bytes())

@@ -104,8 +104,8 @@ def _costs(
         rtt_s=built.rtt_s(built.access()),
         medians=medians,
         counts=counts,
-        verdicts=Counter(one.verdict for one in every if _is_followable(one)),
-        over_before=sum(_is_over_before(one) for one in every),
+        verdicts=Counter(event.verdict for event in every if _is_followable(event)),
+        over_before=sum(_is_over_before(event) for event in every),
         unvalidated=sum(map(_is_unvalidated, every)) if counts["migrations"] is not None else 0,
         before_any=sum(
             outcome == "completed" and all(map(_is_over_before, events))

@@ -95,7 +95,7 @@ class HandoverPlan(AttemptAddition):
     def without_addresses(self) -> tuple[ProcessSpec, ...]:
         """Return the commands that remove the addresses a client does not have at first."""
         at_first = self.handover.up_at_first()
-        return tuple(one.detach for one in self.access if one.name not in at_first)
+        return tuple(access.detach for access in self.access if access.name not in at_first)
 
     def reads_packet_log(self) -> bool:
         """Whether the log is reduced to what each link delivered: always."""
@@ -177,7 +177,7 @@ class HandoverPlan(AttemptAddition):
         return (_into(self._access(step).sockets, sockets_left_file(number)),)
 
     def _access(self, step: Step) -> Access:
-        return next(one for one in self.access if one.name == step.link)
+        return next(access for access in self.access if access.name == step.link)
 
 
 def _into(spec: ProcessSpec, file: str) -> ProcessSpec:

@@ -102,8 +102,8 @@ def deliveries(text: str, events: Iterable[HandoverEvent] = ()) -> tuple[Curve, 
     gone = handover_deliveries.absences(events, log.origin)
     rows = list(handover_deliveries.received(log.rows, gone))
     by_link: dict[str, int] = {}
-    for one in rows:
-        by_link[one.link] = by_link.get(one.link, 0) + one.ip_bytes
+    for row in rows:
+        by_link[row.link] = by_link.get(row.link, 0) + row.ip_bytes
     return _curve(rows, log.origin), by_link
 
 
@@ -111,8 +111,8 @@ def _curve(rows: Sequence[DeliveryBin], origin: float) -> Curve:
     """Let the line rise during each millisecond with packets, and be level between them."""
     if not rows:
         return NO_CURVE
-    bins, where = np.unique([one.bin for one in rows], return_inverse=True)
-    after = np.cumsum(np.bincount(where, weights=[one.ip_bytes for one in rows]))
+    bins, where = np.unique([row.bin for row in rows], return_inverse=True)
+    after = np.cumsum(np.bincount(where, weights=[row.ip_bytes for row in rows]))
     before = np.concatenate(([0.0], after[:-1]))
     begins = np.maximum((bins - origin) * BIN_S, 0.0)
     times = np.column_stack((begins, (bins + 1 - origin) * BIN_S)).ravel()
@@ -186,7 +186,7 @@ class Panel:
 
 def are_alone(trials: Iterable[Timeline]) -> bool:
     """Whether no treatment has more than one trial; single trials have more marks."""
-    return len({one.block for one in trials}) <= 1
+    return len({trial.block for trial in trials}) <= 1
 
 
 def overlay(panels: list[Panel]) -> VisibleFigure:
@@ -202,7 +202,7 @@ def overlay(panels: list[Panel]) -> VisibleFigure:
     figure = VisibleFigure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     most = _corners_of_each(len(trials))
-    top = max((one.curve.end_bytes for one in trials), default=0.0)
+    top = max((trial.curve.end_bytes for trial in trials), default=0.0)
     for axes, panel in zip(grid.flat, panels, strict=False):
         _panel(axes, panel, names, most=most, tolerance=TOLERANCE * top)
     for axes in grid.flat[len(panels) :]:
@@ -282,7 +282,7 @@ def _change(axes: Axes, event: HandoverEvent, colour: str) -> None:
 
 
 def _frame(axes: Axes, trials: list[Timeline], top: float) -> None:
-    axes.set_xlim(0, 1.03 * max((one.curve.end_s for one in trials), default=1.0))
+    axes.set_xlim(0, 1.03 * max((trial.curve.end_s for trial in trials), default=1.0))
     axes.set_ylim(0, 1.06 * top / MB or 1.0)
     round_ticks(axes.xaxis, 5)
     round_ticks(axes.yaxis, 5)

@@ -94,8 +94,8 @@ def _plot(
     findings: Findings, results: Results, condition: Condition, number: int, by_key: Attempts
 ) -> Plot | None:
     panels, left_out = choose(findings, results, condition, by_key)
-    trials = [one for panel in panels for one in panel.every()]
-    if not any(one.curve.end_s for one in trials):
+    trials = [timeline for panel in panels for timeline in panel.every()]
+    if not any(trial.curve.end_s for trial in trials):
         return None
     at = network.condition(results.document, condition.levels)
     where = f", at {at}" if at else ""
@@ -194,7 +194,7 @@ def _fewer(rows: list[Row], lines: int) -> Iterator[str]:
 
 def _signs(trials: list[Timeline]) -> Iterator[str]:
     """Explain the marks that occur."""
-    events = [event for one in trials for event in one.handovers]
+    events = [event for trial in trials for event in trial.handovers]
     if events:
         yield "A dashed line is a hand-over."
     alone = handover_timelines.are_alone(trials)
@@ -202,9 +202,9 @@ def _signs(trials: list[Timeline]) -> Iterator[str]:
         yield "A diamond is the new path's validation."
     if any(event.first_byte_s is not None for event in events):
         yield "A dot is the first packet delivered on the new path."
-    if any(one.outcome == "completed" for one in trials):
+    if any(trial.outcome == "completed" for trial in trials):
         yield "The legend's mark ends a trial that completed."
-    if any(one.outcome != "completed" for one in trials):
+    if any(trial.outcome != "completed" for trial in trials):
         yield "A cross ends a trial that did not complete."
 
 

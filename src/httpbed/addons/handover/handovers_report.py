@@ -100,7 +100,7 @@ def silent(findings: Findings) -> Iterator[Remark]:
 
 def _way_out(costs: Iterable[HandoverCosts]) -> str:
     """Advise what may help a client that fails, unless the experiment does it already."""
-    if all(one.retry == "none" and one.kind != "blackhole" for one in costs):
+    if all(cost.retry == "none" and cost.kind != "blackhole" for cost in costs):
         return "a retry starts a failed client again, where the client and its server support it"
     return ""
 
@@ -195,7 +195,7 @@ def _every(findings: Findings) -> Iterator[HandoverCosts]:
 
 def _sum(costs: Iterable[HandoverCosts], verdict: str = "") -> int:
     """Count hand-overs that ended in one way, or all."""
-    return sum(one.verdicts[verdict] if verdict else one.verdicts.total() for one in costs)
+    return sum(cost.verdicts[verdict] if verdict else cost.verdicts.total() for cost in costs)
 
 
 def _column(

@@ -82,7 +82,7 @@ def command(
     pairings.require_downloads(known[name] for name in names)
     found, absent = checking.here(known)
     chosen = pairings.every(found) if full else pairings.covering(found)
-    wanted = [one for one in chosen if not names or one.members() & set(names)]
+    wanted = [pairing for pairing in chosen if not names or pairing.members() & set(names)]
     absent = {name: why for name, why in absent.items() if not names or name in names}
     if not wanted:
         reasons = "; ".join(f"{name}: {why}" for name, why in absent.items())
@@ -107,7 +107,7 @@ async def _result(
     output: Path | None,
 ) -> InteropResult:
     installed, _ = checking.here(known)
-    recipes = [one for one in installed if not names or one.name in names]
+    recipes = [recipe for recipe in installed if not names or recipe.name in names]
     setup = checking.make_setup(known, installed, say=say)
     programs = await checking.programs(setup, recipes)
     with scratch.temporary("recipes") as own:
@@ -125,7 +125,7 @@ def _report(result: PairingResult) -> None:
 
 def lines(result: InteropResult) -> Iterator[str]:
     """Yield the result line by line."""
-    yield from aligned([_program(one) for one in result.programs])
+    yield from aligned([_program(program) for program in result.programs])
     for name, reason in sorted(result.absent.items()):
         yield f"not installed: {name}, {reason}"
     for title, group in _groups(result.pairings).items():
@@ -149,23 +149,23 @@ def values(result: InteropResult) -> dict[str, Any]:
         "passed": result.passed,
         "implementations": [
             {
-                "name": one.recipe.name,
-                "version": one.version.version,
-                "roles": one.recipe.roles,
-                "http_versions": one.recipe.http_versions,
-                "upstream_http_versions": one.recipe.upstream_http_versions,
+                "name": program.recipe.name,
+                "version": program.version.version,
+                "roles": program.recipe.roles,
+                "http_versions": program.recipe.http_versions,
+                "upstream_http_versions": program.recipe.upstream_http_versions,
             }
-            for one in result.programs
+            for program in result.programs
         ],
         "pairings": [
             {
-                **asdict(one.pairing),
-                "passed": one.passed,
-                "downloads": list(map(asdict, one.downloads)),
+                **asdict(pairing.pairing),
+                "passed": pairing.passed,
+                "downloads": list(map(asdict, pairing.downloads)),
             }
-            for one in result.pairings
+            for pairing in result.pairings
         ],
-        "refusals": [{**asdict(one), "passed": one.passed} for one in result.refusals],
+        "refusals": [{**asdict(refusal), "passed": refusal.passed} for refusal in result.refusals],
         "unchecked": list(map(asdict, result.unchecked)),
         "absent": result.absent,
     }
@@ -177,7 +177,7 @@ def verdict(result: PairingResult) -> str:
 
 
 def _passed(results: Sequence[Any]) -> str:
-    return f"{sum(one.passed for one in results)} of {len(results)}"
+    return f"{sum(result.passed for result in results)} of {len(results)}"
 
 
 def _program(program: CheckedProgram) -> list[str]:
@@ -210,11 +210,11 @@ def _proxies(result: PairingResult) -> list[tuple[str, str]]:
 
 def _matrix(results: Sequence[PairingResult]) -> Iterator[str]:
     """Yield a table of clients and servers."""
-    servers = sorted({one.pairing.server for one in results})
-    clients = sorted({(one.pairing.client, one.pairing.http_version) for one in results})
+    servers = sorted({result.pairing.server for result in results})
+    clients = sorted({(result.pairing.client, result.pairing.http_version) for result in results})
     cells = {
-        (one.pairing.client, one.pairing.http_version, one.pairing.server): verdict(one)
-        for one in results
+        (result.pairing.client, result.pairing.http_version, result.pairing.server): verdict(result)
+        for result in results
     }
     rows = [
         [*client, *(cells.get((*client, server), NOT_RUN) for server in servers)]
@@ -226,10 +226,10 @@ def _matrix(results: Sequence[PairingResult]) -> Iterator[str]:
 def _failures(result: InteropResult) -> Iterator[str]:
     for program in result.programs:
         yield from program.failures()
-    for one in result.pairings:
-        for download in one.downloads:
+    for pairing in result.pairings:
+        for download in pairing.downloads:
             for failure in download.failures:
-                yield f"{one.pairing.title()}, {download.size} bytes: {failure}"
+                yield f"{pairing.pairing.title()}, {download.size} bytes: {failure}"
     for refusal in result.refusals:
         if not refusal.passed:
             instead = "; ".join(map(str, refusal.failures)) or "everything passed"

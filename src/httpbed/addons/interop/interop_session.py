@@ -145,9 +145,9 @@ class InteropResult:
     @property
     def passed(self) -> bool:
         """Whether everything works as declared."""
-        programs = all(one.passed for one in self.programs)
-        pairings = all(one.passed for one in self.pairings)
-        refusals = all(one.passed for one in self.refusals)
+        programs = all(program.passed for program in self.programs)
+        pairings = all(pairing.passed for pairing in self.pairings)
+        refusals = all(refusal.passed for refusal in self.refusals)
         return programs and pairings and refusals and not self.unchecked
 
 
@@ -251,7 +251,7 @@ def _with_fault(setup: CampaignSetup, test: RefusalTest, folder: Path) -> Campai
         other = tls_certificates.untrusted(setup.certificates, folder, datetime.now(UTC))
         return replace(setup, certificates=other)
     there = [target for target in _targets() if target.number != _MISSING_NUMBER]
-    return replace(setup, contents={one.path: content.ensure(_SEED, one) for one in there})
+    return replace(setup, contents={file.path: content.ensure(_SEED, file) for file in there})
 
 
 def _two_files() -> dict[str, Content]:

@@ -41,7 +41,7 @@ class Pairing:
 
     def members(self) -> set[str]:
         """Return the names of all programs in it."""
-        return {self.client, self.server, *(one.proxy for one in self.proxies)}
+        return {self.client, self.server, *(proxy.proxy for proxy in self.proxies)}
 
     def promises(self) -> Iterator[Promise]:
         """Yield the promises that it checks."""
@@ -54,7 +54,9 @@ class Pairing:
 
     def title(self) -> str:
         """Return it as one line, in the order of a request's path."""
-        hops = (f" -> {one.proxy} -> HTTP/{one.upstream_http_version}" for one in self.proxies)
+        hops = (
+            f" -> {proxy.proxy} -> HTTP/{proxy.upstream_http_version}" for proxy in self.proxies
+        )
         return f"{self.client} -> HTTP/{self.http_version}{''.join(hops)} -> {self.server}"
 
     def document(self, size: int) -> dict[str, Any]:
@@ -71,8 +73,8 @@ class Pairing:
             "roles": {
                 "client": {"implementation": self.client, "http_version": self.http_version},
                 "proxies": [
-                    {"implementation": one.proxy, "http_version": one.upstream_http_version}
-                    for one in self.proxies
+                    {"implementation": proxy.proxy, "http_version": proxy.upstream_http_version}
+                    for proxy in self.proxies
                 ],
                 "server": {"implementation": self.server},
             },
@@ -95,7 +97,7 @@ def covering(recipes: Sequence[Recipe]) -> list[Pairing]:
 
     Direct ones come before those through a proxy, so that a proxy's fault is not the server's.
     """
-    versatility = {one.name: _versatility(one) for one in recipes}
+    versatility = {recipe.name: _versatility(recipe) for recipe in recipes}
     ranked = sorted(
         every(recipes),
         key=lambda one: (-len(one.proxies), versatility[one.client], versatility[one.server]),
@@ -112,7 +114,7 @@ def covering(recipes: Sequence[Recipe]) -> list[Pairing]:
 def _of_client(recipes: Sequence[Recipe], client: Recipe, version: str) -> Iterator[Pairing]:
     for server in _able(recipes, "server", version):
         yield Pairing(client.name, version, server.name)
-    far_ends = {one.next_proxy for one in recipes}  # of tunnels, to which no client connects
+    far_ends = {recipe.next_proxy for recipe in recipes}  # of tunnels, to which no client connects
     for proxy in _able(recipes, "proxy", version):
         if proxy.name in far_ends or not client.works_through(proxy.name, version):
             continue
@@ -137,9 +139,9 @@ def _chains(recipes: Sequence[Recipe], proxy: Recipe) -> Iterator[tuple[ProxyHop
 def _able(recipes: Sequence[Recipe], role: RoleName, version: str | None = None) -> list[Recipe]:
     """Return the programs for a role that speak a version."""
     return [
-        one
-        for one in recipes
-        if _can_be(one, role) and (version is None or version in one.http_versions)
+        recipe
+        for recipe in recipes
+        if _can_be(recipe, role) and (version is None or version in recipe.http_versions)
     ]
 
 
@@ -148,7 +150,11 @@ def require_downloads(recipes: Iterable[Recipe]) -> None:
 
     :raises ConfigError: naming each.
     """
-    pages = [one.name for one in recipes if one.roles == ["client"] and not _can_be(one, "client")]
+    pages = [
+        recipe.name
+        for recipe in recipes
+        if recipe.roles == ["client"] and not _can_be(recipe, "client")
+    ]
     if pages:
         reason = "loads pages only, and a check downloads files"
         remedy = "load a page with it, such as httpbed compare {} --page gentelella"

@@ -121,7 +121,7 @@ def of(results: Results, metric: str) -> Status:
         events=tuple(events),
         last_invalid=_ended(results, spoilt[-1]) if spoilt else None,
         metric=metric,
-        treatments=tuple(Treatment(one, estimate(one)) for one in by_treatment),
+        treatments=tuple(Treatment(sample, estimate(sample)) for sample in by_treatment),
         damaged=results.damaged,
         left_s=time_left_s(rows, _missing(results, last), results.experiment.factors),
     )

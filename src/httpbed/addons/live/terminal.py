@@ -106,10 +106,10 @@ def treatments(document: Document, most: int | None = None) -> RenderableType:
     table.add_column("n", justify="right")
     table.add_column(Text(f"{metric['title']}{covered}"), overflow="fold")
     table.add_column("done", justify="right")
-    for one in rows[:most]:
-        value = Text.assemble((one["median"], "bold"), f" {one['interval']}".rstrip())
-        done = f"{one['completed']}/{one['planned']}"
-        table.add_row(*map(_name, one["levels"].values()), str(one["n"]), value, done)
+    for row in rows[:most]:
+        value = Text.assemble((row["median"], "bold"), f" {row['interval']}".rstrip())
+        done = f"{row['completed']}/{row['planned']}"
+        table.add_row(*map(_name, row["levels"].values()), str(row["n"]), value, done)
     rest = len(rows[most:]) if most is not None else 0
     return Group(table, Text(f"and {rest} more treatments", "dim")) if rest else table
 

@@ -153,8 +153,8 @@ def document(status: Status, *, running: bool) -> dict[str, Any]:
 
     ``running``: whether a run works on the campaign now.
     """
-    estimates = [one.estimate for one in status.treatments if one.estimate]
-    scale = number_format(status.metric, (one.median.value for one in estimates))
+    estimates = [treatment.estimate for treatment in status.treatments if treatment.estimate]
+    scale = number_format(status.metric, (estimate.median.value for estimate in estimates))
     most = "at most " if status.planned_at_most else ""
     return {
         "schema": 1,
@@ -169,17 +169,17 @@ def document(status: Status, *, running: bool) -> dict[str, Any]:
         "progress": f"{status.ended} of {most}{status.planned} trials ended",
         "state": _state(status, running=running),
         "counts": _counts(status),
-        "invalid_attempts": [_reason(one) for one in status.invalid],
-        "failures": [_reason(one) for one in status.failures],
+        "invalid_attempts": [_reason(reason) for reason in status.invalid],
+        "failures": [_reason(failure) for failure in status.failures],
         "last_invalid": _ended(status.last_invalid) if status.last_invalid else None,
         "metric": {
             "name": status.metric,
             "title": title(status.metric),
             "unit": METRICS[status.metric].unit,
-            "coverage": coverage(one.interval for one in estimates),
+            "coverage": coverage(estimate.interval for estimate in estimates),
         },
-        "treatments": [_treatment(one, scale) for one in status.treatments],
-        "events": [_ended(one) for one in status.events],
+        "treatments": [_treatment(treatment, scale) for treatment in status.treatments],
+        "events": [_ended(event) for event in status.events],
         "damaged": damage.values(status.damaged),
         "note": PROVISIONAL if running else "",
     }
@@ -195,7 +195,7 @@ def _state(status: Status, *, running: bool) -> str:
 def _counts(status: Status) -> str:
     """Say how the trials ended, and how many attempts were invalid."""
     ended = [f"{count} {kind}" for kind, count in sorted(status.outcomes.items())]
-    spoilt = sum(one.count for one in status.invalid)
+    spoilt = sum(reason.count for reason in status.invalid)
     attempts = [f"{spoilt} invalid attempt{'s' * (spoilt != 1)} kept aside"] if spoilt else []
     return "; ".join([", ".join(ended) or "none yet", *attempts])
 

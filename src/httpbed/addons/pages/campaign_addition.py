@@ -36,7 +36,7 @@ class PagesAddition(CampaignAddition):
 
     def origins(self, workloads: Iterable[Workload]) -> set[str]:
         """Return every origin of replayed sites."""
-        pages = [one.page for one in workloads if isinstance(one, PageLoad)]
+        pages = [workload.page for workload in workloads if isinstance(workload, PageLoad)]
         recorded = [page for page in pages if isinstance(page, RecordedPage)]
         return {name for page in recorded for name in page.origins or ()}
 
@@ -67,10 +67,10 @@ class Pages(NamedFiles):
             document = scenario_document(read.document, levels)
             for path, load in loads(document):
                 outline = self._look(load)
-                for one in outline if isinstance(outline, list) else ():
-                    at, reason = (*path, "page"), one.reason
-                    whole = parser.mistake_at(read.document, at, levels, reason, one.remedy)
-                    place = f"{whole.place}.{one.place}" if one.place else whole.place
+                for mistake in outline if isinstance(outline, list) else ():
+                    at, reason = (*path, "page"), mistake.reason
+                    whole = parser.mistake_at(read.document, at, levels, reason, mistake.remedy)
+                    place = f"{whole.place}.{mistake.place}" if mistake.place else whole.place
                     yield replace(whole, place=place)
 
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class PageJudgement(AddedJudgement):
             return
         by_server = pages.replayed if pages else {}
         replayed = [entry for name in chain.servers for entry in by_server.get(name, ())]
-        logged = [one for name in chain.servers for one in evidence.reports[name].requests]
+        logged = [request for name in chain.servers for request in evidence.reports[name].requests]
         yield replay_checks.punctual(site, replayed, where)
         yield from replay_checks.checks(site, logged, replayed, where)
 
@@ -154,21 +154,21 @@ class PageAddition(TrialAddition):
             if part.role == "server" and part.page and part.page.replayed
         }
         drivers = {
-            one.part.name: one.process
-            for one in planned.clients
-            if one.part.page and one.part.page.visit != "cold"
+            client.part.name: client.process
+            for client in planned.clients
+            if client.part.page and client.part.page.visit != "cold"
         }
         return PlannedLoads(origins, drivers) if origins or drivers else None
 
     def roots(self, workloads: Iterable[Workload]) -> Mapping[str, Contents]:
         """Return the root of the program that answers for recorded sites."""
-        pages = [one.page for one in workloads if isinstance(one, PageLoad)]
+        pages = [workload.page for workload in workloads if isinstance(workload, PageLoad)]
         replays = any(isinstance(page, RecordedPage) for page in pages)
         return {replay_plan.ROOT: REPLAY_ORIGIN} if replays else {}
 
     def served(self, setup: CampaignSetup, scenario: Scenario) -> dict[str, Path]:
         """Return the sites of a scenario."""
-        pages = [one for one in scenario.workloads() if isinstance(one, PageLoad)]
+        pages = [workload for workload in scenario.workloads() if isinstance(workload, PageLoad)]
         return {site_folder(page): setup.sites[page.key].folder / FILES for page in pages}
 
     def read(self, files: AttemptFiles) -> PageEvidence | None:

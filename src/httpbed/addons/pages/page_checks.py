@@ -116,7 +116,7 @@ def _pools(site: Site) -> int:
     A pool belongs to one choice of credentials and to one site of frames. Frames of other sites
     share one more.
     """
-    documents = sum(one.requested for one in site.resources if "html" in one.type)
+    documents = sum(resource.requested for resource in site.resources if "html" in resource.type)
     return CREDENTIALS * (2 if documents > 1 else 1)
 
 
@@ -155,9 +155,9 @@ def _most_before(visit: PageVisit, site: Site, pools: int, version: str) -> int:
 
 def _unannounced(browser: Sequence[LoggedRequest], of: str) -> Iterator[Check]:
     """Name the origins that spoke HTTP/3 to the browser and never announced it."""
-    answers = [one for one in browser if one.http_version == "3"]
-    announced = {one.authority for one in answers if one.announces_http3}
-    silent = {one.authority for one in answers if one.announces_http3 is False} - announced
+    answers = [request for request in browser if request.http_version == "3"]
+    announced = {answer.authority for answer in answers if answer.announces_http3}
+    silent = {answer.authority for answer in answers if answer.announces_http3 is False} - announced
     if silent:
         names = ", ".join(sorted(silent))
         figure = f"{names}: Chromium requests few resources of low priority at once from there"
@@ -167,9 +167,9 @@ def _unannounced(browser: Sequence[LoggedRequest], of: str) -> Iterator[Check]:
 def _most_used(requests: Iterable[LoggedRequest]) -> int:
     """Return the most connections over which one origin got requests; 0 if none is reported."""
     used: dict[str, set[str]] = {}
-    for one in requests:
-        if one.connection:
-            used.setdefault(one.authority, set()).add(one.connection)
+    for request in requests:
+        if request.connection:
+            used.setdefault(request.authority, set()).add(request.connection)
     return max(map(len, used.values()), default=0)
 
 
@@ -206,10 +206,10 @@ def _requests(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: 
 def _statuses(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: str) -> Check:
     right = _statuses_of(site)
     wrong = Counter(
-        (*_named(one), one.status)
-        for one in browser
-        if one.status not in right.get(_named(one), {HTTPStatus.OK})
-        and not (load.visit == "repeat view" and one.status == HTTPStatus.NOT_MODIFIED)
+        (*_named(request), request.status)
+        for request in browser
+        if request.status not in right.get(_named(request), {HTTPStatus.OK})
+        and not (load.visit == "repeat view" and request.status == HTTPStatus.NOT_MODIFIED)
     )
     first = [f"{status} of {path}" for _, path, status in list(wrong)[:MAX_NAMED]]
     figure = f"{wrong.total()} otherwise" + (f": {', '.join(first)}" if first else "")
@@ -220,17 +220,17 @@ def _statuses(browser: Iterable[LoggedRequest], load: PageLoad, site: Site, of: 
 def _statuses_of(site: Site) -> Mapping[HostAndPath, set[int]]:
     """Map each resource to the statuses of its responses."""
     right: dict[HostAndPath, set[int]] = {}
-    for one in site.resources:
-        status = one.answer.status if one.answer else HTTPStatus.OK
-        right.setdefault((site.origins[one.origin], one.path), set()).add(status)
+    for resource in site.resources:
+        status = resource.answer.status if resource.answer else HTTPStatus.OK
+        right.setdefault((site.origins[resource.origin], resource.path), set()).add(status)
     return right
 
 
 def _agreement(browser: Iterable[LoggedRequest], log: RequestLog, of: str) -> Check:
     """Check that browser and log list the same requests with protocol and status."""
-    has_names = any(one.authority for one in log.requests)
-    requested = Counter(_entry(one, has_names) for one in browser)
-    logged = Counter(_entry(one, has_names) for one in log.requests)
+    has_names = any(request.authority for request in log.requests)
+    requested = Counter(_entry(request, has_names) for request in browser)
+    logged = Counter(_entry(request, has_names) for request in log.requests)
     alone = (requested - logged) + (logged - requested)
     figure = f"{(requested & logged).total()} equal in the browser and {log.by}"
     figure += _some("in one only", Counter(path for _, path, *_ in alone.elements()))
@@ -252,13 +252,15 @@ def _bytes(browser: Sequence[LoggedRequest], log: RequestLog, of: str) -> Check:
 
     A browser stops reading an image that it cannot decode, so a server may have sent more of it.
     """
-    has_names = any(one.authority for one in log.requests)
+    has_names = any(request.authority for request in log.requests)
     came, sent = (_wire_bytes(requests, has_names) for requests in (browser, log.requests))
     if came is None or sent is None:
         figure = "not observed: one of them does not report them"
         return PAGE_BYTES.result(where=of, passed=None, figure=figure)
-    left = {_resource(one, has_names) for one in browser if one.client_left}
-    ends = Counter(_resource(one, has_names) for one in log.requests if _may_end_alone(one))
+    left = {_resource(request, has_names) for request in browser if request.client_left}
+    ends = Counter(
+        _resource(request, has_names) for request in log.requests if _may_end_alone(request)
+    )
     wrong = [
         one
         for one in sorted(came.keys() | sent.keys())
@@ -275,10 +277,10 @@ def _bytes(browser: Sequence[LoggedRequest], log: RequestLog, of: str) -> Check:
 def _wire_bytes(requests: Iterable[LoggedRequest], has_names: bool) -> Counter[HostAndPath] | None:
     """Return the bytes of each resource's responses; None if one does not have them."""
     found: Counter[HostAndPath] = Counter()
-    for one in requests:
-        if one.wire_bytes is None:
+    for request in requests:
+        if request.wire_bytes is None:
             return None
-        found[_resource(one, has_names)] += one.wire_bytes
+        found[_resource(request, has_names)] += request.wire_bytes
     return found
 
 
@@ -375,14 +377,14 @@ def _before(
 
 
 def _all_in(version: str, requests: Sequence[LoggedRequest]) -> bool:
-    return all(one.http_version == version for one in requests)
+    return all(request.http_version == version for request in requests)
 
 
 def _document(browser: ProgramReport, log: ProgramReport) -> LoggedRequest | None:
     """Return the first request's entry in the log; None where the log has no paths."""
     first = browser.requests[0]
-    named = (one for one in log.requests if one.path == first.path)
-    return next((one for one in named if one.authority in {"", first.authority}), None)
+    named = (request for request in log.requests if request.path == first.path)
+    return next((request for request in named if request.authority in {"", first.authority}), None)
 
 
 def _connection(
@@ -393,7 +395,7 @@ def _connection(
     limit = "the earlier one" if is_warm else "a new one"
     if document is None or not document.connection:
         return DOCUMENT_CONNECTION.result(where=of, passed=None, figure=NOT_REPORTED, limit=limit)
-    was_there = document.connection in {one.connection for one in log.before}
+    was_there = document.connection in {request.connection for request in log.before}
     figure = "the earlier one, by the log" if was_there else "a new one, by the log"
     passed = was_there == is_warm
     return DOCUMENT_CONNECTION.result(where=of, passed=passed, figure=figure, limit=limit)

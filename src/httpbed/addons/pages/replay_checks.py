@@ -29,11 +29,11 @@ EARLY_S = 0.002
 def punctual(site: Site, replayed: Sequence[ReplayLogEntry], of: str) -> Check:
     """Check that each response was delayed as long as recorded, or little longer."""
     late = [
-        (one.begun_ns - one.requested_ns) / 1e9 - answer.delay_s
-        for one in replayed
-        if one.answer is not None
-        and one.answer >= 0
-        and (answer := site.resources[one.answer].answer)
+        (entry.begun_ns - entry.requested_ns) / 1e9 - answer.delay_s
+        for entry in replayed
+        if entry.answer is not None
+        and entry.answer >= 0
+        and (answer := site.resources[entry.answer].answer)
     ]
     figure = f"{len(late)} responses"
     if late:
@@ -52,7 +52,7 @@ def checks(
     """Check the responses that a server sent for a recorded site, and say how it was made."""
     limit = SKELETON if site.skeleton else "the page itself"
     yield RECORDING.result(where=of, passed=None, figure=site.source, limit=limit)
-    if any(one.body_bytes is not None for one in logged):
+    if any(request.body_bytes is not None for request in logged):
         yield _lengths(site, logged, of)
     if site.skeleton:
         yield _order(site, replayed, of)
@@ -60,13 +60,21 @@ def checks(
 
 def _lengths(site: Site, logged: Sequence[LoggedRequest], of: str) -> Check:
     """Check that each body has its recorded length on the wire."""
-    has_names = any(one.authority for one in logged)
+    has_names = any(request.authority for request in logged)
     recorded = Counter(
-        (site.origins[one.origin] if has_names else "", one.path, one.answer.status, one.bytes)
-        for one in site.resources
-        if one.answer
+        (
+            site.origins[resource.origin] if has_names else "",
+            resource.path,
+            resource.answer.status,
+            resource.bytes,
+        )
+        for resource in site.resources
+        if resource.answer
     )
-    sent = Counter((one.authority, one.path, one.status, one.body_bytes or 0) for one in logged)
+    sent = Counter(
+        (request.authority, request.path, request.status, request.body_bytes or 0)
+        for request in logged
+    )
     known = set(recorded)
     wrong = [one for one in sent if one not in known]
     right = sum(sent[one] for one in sent if one in known)

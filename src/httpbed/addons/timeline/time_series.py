@@ -160,11 +160,15 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
     )
     if timelines is None or not (receiver and narrow):
         return None
-    if not any(one.sent_bytes for one in (*receiver, *narrow)):  # nothing crossed a link
+    if not any(timeline.sent_bytes for timeline in (*receiver, *narrow)):  # nothing crossed a link
         return None
     origin_s = timelines.origin_ns / 1e9
-    queue = _means([(one, one.queue_us, one.delivered_bytes) for one in narrow], origin_s)
-    rtt = _means([(one, one.rtt_us, one.answered_bytes) for one in narrow], origin_s)
+    queue = _means(
+        [(timeline, timeline.queue_us, timeline.delivered_bytes) for timeline in narrow], origin_s
+    )
+    rtt = _means(
+        [(timeline, timeline.rtt_us, timeline.answered_bytes) for timeline in narrow], origin_s
+    )
     return TimeSeries(
         block=row["block"],
         trial=row["trial"],
@@ -184,15 +188,18 @@ def _throughput(receivers: Sequence[LinkTimeline], origin_s: float) -> Series:
     longer = max(1, -(-bins // MAX_THROUGHPUT_BINS))
     bin_ns, bins = bin_ns * longer, -(-bins // longer)
     total = sum(
-        (_summed(one, one.delivered_bytes, bin_ns, bins) for one in receivers), np.zeros(bins)
+        (_summed(receiver, receiver.delivered_bytes, bin_ns, bins) for receiver in receivers),
+        np.zeros(bins),
     )
     return Series(_middles(bin_ns, bins, origin_s), total * BITS / (bin_ns / 1e9))
 
 
 def _grid(timelines: Sequence[LinkTimeline]) -> tuple[int, int]:
     """Return length and number of the bins that all timelines fit into: the longest ones."""
-    bin_ns = max(one.bin_ns for one in timelines)
-    return bin_ns, -(-max(len(one.sent_bytes) * one.bin_ns for one in timelines) // bin_ns)
+    bin_ns = max(timeline.bin_ns for timeline in timelines)
+    return bin_ns, -(
+        -max(len(timeline.sent_bytes) * timeline.bin_ns for timeline in timelines) // bin_ns
+    )
 
 
 def _summed(timeline: LinkTimeline, values: Sequence[float], bin_ns: int, bins: int) -> Floats:
@@ -217,7 +224,8 @@ def _means(columns: Sequence[Column], origin_s: float) -> Series:
 def _drops(timelines: Sequence[LinkTimeline], origin_s: float) -> Floats:
     bin_ns, bins = _grid(timelines)
     dropped = sum(
-        (_summed(one, one.dropped_packets, bin_ns, bins) for one in timelines), np.zeros(bins)
+        (_summed(timeline, timeline.dropped_packets, bin_ns, bins) for timeline in timelines),
+        np.zeros(bins),
     )
     return _middles(bin_ns, bins, origin_s)[dropped > 0]
 

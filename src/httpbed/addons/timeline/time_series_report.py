@@ -176,10 +176,10 @@ def values(trial: TimeSeries) -> dict[str, list[list[float | None]]]:
     return {
         quantity.field: [
             [round(at, 6), round(value, 6) if np.isfinite(value) else None]
-            for at, value in zip(one.times_s.tolist(), one.values.tolist(), strict=True)
+            for at, value in zip(series.times_s.tolist(), series.values.tolist(), strict=True)
         ]
         for quantity in QUANTITIES
-        for one in [quantity.series(trial)]
+        for series in [quantity.series(trial)]
     }
 
 

@@ -75,7 +75,7 @@ def _of_archive(campaign: Campaign) -> Verification:
     try:
         trials = tables.compact(campaign).tables["trials"]
     except ConfigError as error:
-        damaged = tuple(Damage(INDEX, (one.reason,)) for one in error.mistakes)
+        damaged = tuple(Damage(INDEX, (mistake.reason,)) for mistake in error.mistakes)
         return Verification(planned, 0, planned, damaged, notes)
     return Verification(planned, len(trials), planned - len(trials["trial"].unique()), (), notes)
 
@@ -85,7 +85,9 @@ def _own_files(campaign: Campaign) -> Iterator[Damage]:
     try:
         listed = campaign.files()
     except ConfigError as error:
-        yield from (Damage(Path(one.place).name, (one.reason,)) for one in error.mistakes)
+        yield from (
+            Damage(Path(mistake.place).name, (mistake.reason,)) for mistake in error.mistakes
+        )
         return
     real = campaign.directory.resolve()
     for name, how in digests.differences(real, listed).items():
@@ -101,12 +103,16 @@ def _unreadable(campaign: Campaign) -> Iterator[Damage]:
     try:
         factors = campaign_design.read_experiment(campaign)[0].factors
     except ConfigError as error:
-        yield Damage(EXPERIMENT, tuple(f"{one.place}: {one.reason}" for one in error.mistakes))
+        yield Damage(
+            EXPERIMENT, tuple(f"{mistake.place}: {mistake.reason}" for mistake in error.mistakes)
+        )
         return
     try:
         campaign_design.refuse_design(campaign, campaign.design(), factors)
     except ConfigError as error:
-        yield Damage(DESIGN, tuple(f"{one.place}: {one.reason}" for one in error.mistakes))
+        yield Damage(
+            DESIGN, tuple(f"{mistake.place}: {mistake.reason}" for mistake in error.mistakes)
+        )
 
 
 def _design(campaign: Campaign) -> Mapping[str, Trial] | None:
@@ -139,7 +145,7 @@ def _notes(campaign: Campaign) -> Iterator[str]:
             f"{RUNS}: line {number} is torn, and is ignored" for number in campaign.torn_runs()
         )
     except ConfigError as error:
-        yield from (f"{RUNS}: {one.reason}" for one in error.mistakes)
+        yield from (f"{RUNS}: {mistake.reason}" for mistake in error.mistakes)
     yield from (
         f"{place}: belongs to no attempt, and is ignored" for place in layout.unexpected(real)
     )
@@ -198,7 +204,9 @@ class RemadeTables:
             return mistake.reason
         if len(tables.rows_of(table, made_from)) != len(table):
             return "has rows of attempts from which it was not made"
-        kept = [one for one in made_from if _is_as_then(one, self._found.get(one.place))]
+        kept = [
+            attempt for attempt in made_from if _is_as_then(attempt, self._found.get(attempt.place))
+        ]
         remade = pa.concat_tables(part[name] for part in self._parts)
         ours, theirs = (tables.rows_of(one, kept).sort_by(ORDER) for one in (remade, table))
         if _are_equal(ours, theirs):
@@ -223,7 +231,7 @@ def _are_equal(one: pa.Table, other: pa.Table) -> bool:
 def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_floating(column.type):
         return column
-    return pa.chunked_array([one.view(pa.int64()) for one in column.chunks], pa.int64())
+    return pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks], pa.int64())
 
 
 # Who signed an archive: a detached signature of its manifest, by ``ssh-keygen -Y sign``.

@@ -88,7 +88,7 @@ def _of_signature(signature: Signature) -> Iterator[str]:
 
 def _lines(verification: Verification, directory: Path) -> Iterator[str]:
     yield from (f"{one.place}: {reason}" for one in verification.damaged for reason in one.reasons)
-    yield from (f"note: {one}" for one in verification.notes)
+    yield from (f"note: {note}" for note in verification.notes)
     if verification.damaged:
         yield (
             "remedy: restore these files from a copy; or move an attempt's folder out of the"

@@ -80,8 +80,8 @@ def hand_over(
     program = handed / command.INIT
     environment = {**_environment(), _COMPILED: str(compiled)}
     program.write_text(command.init(module, environment, written))
-    for one in (handed, *handed.iterdir()):  # whatever the mask: a guest of root is another user's
-        one.chmod(READABLE)
+    for path in (handed, *handed.iterdir()):  # whatever the mask: a guest of root is another user's
+        path.chmod(READABLE)
     return Handed(handed, visible_files.of_python(compiled))
 
 

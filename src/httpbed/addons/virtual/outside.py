@@ -80,7 +80,10 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
 
 def _imported_later(planned: TrialPlan) -> tuple[str, ...]:
     additions = planned.attempt.additions
-    return (_IMPORTED_LATER, *(name for one in additions for name in one.imported_later()))
+    return (
+        _IMPORTED_LATER,
+        *(name for addition in additions for name in addition.imported_later()),
+    )
 
 
 def read_phases(result: Mapping[str, Any]) -> Mapping[str, float]:

@@ -48,8 +48,8 @@ def of_sandbox(spec: SandboxSpec) -> list[Path]:
 
 def of_user() -> list[Path]:
     """Return all files of this machine, for a command of the user."""
-    every = (one for one in Path("/").iterdir() if one.name not in OWN)
-    return [one for one in every if one.is_dir() or one.is_file()]
+    every = (path for path in Path("/").iterdir() if path.name not in OWN)
+    return [path for path in every if path.is_dir() or path.is_file()]
 
 
 def topmost(paths: Iterable[Path]) -> list[Path]:

@@ -56,7 +56,7 @@ def _made(purpose: str) -> tuple[Path, int]:
     above.mkdir(parents=True, exist_ok=True)
     making = _locked(above, fcntl.LOCK_EX)
     try:
-        for left in [one for one in above.iterdir() if one.is_dir() and _is_left(one)]:
+        for left in [path for path in above.iterdir() if path.is_dir() and _is_left(path)]:
             with suppress(OSError):  # it may be another user's
                 shutil.rmtree(left)
         home = Path(tempfile.mkdtemp(dir=above))

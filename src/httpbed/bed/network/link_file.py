@@ -164,7 +164,7 @@ def _of_result(content: bytes) -> Lost:
 
 
 def _refuse_strange_numbers(numbers: Iterable[object]) -> None:
-    strange = [one for one in numbers if type(one) is not int or one > MAX_NUMBER]
+    strange = [number for number in numbers if type(number) is not int or number > MAX_NUMBER]
     shown = [repr(one)[:20] for one in strange[:MAX_MISTAKES]]
     if strange:
         more = len(strange) - len(shown)

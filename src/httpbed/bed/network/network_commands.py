@@ -282,7 +282,7 @@ def access_monitor(client: str) -> ProcessSpec:
 def access_lines(links: Sequence[Access]) -> list[str]:
     """Write lines for ``ip -batch`` that attach all access links, on interfaces that are up."""
     return [
-        line for one in links for line in (*one.standing, *(one.attach.input or "").splitlines())
+        line for link in links for line in (*link.standing, *(link.attach.input or "").splitlines())
     ]
 
 

@@ -78,7 +78,7 @@ class NetworkPlan:
         A client with access links is on the first, or on the link with index ``over``, and has no
         other.
         """
-        standby = {one.link for one in self.access[1:]}
+        standby = {access.link for access in self.access[1:]}
         without = standby if over is None else self._own_but(over)
         return self.topology.route(start, goal, self.forwarding, without)
 
@@ -99,7 +99,7 @@ class NetworkPlan:
         return self.ends[link][1 - way].address
 
     def _own_but(self, link: int) -> set[int]:
-        (end,) = (one.end for one in self.access if one.link == link)
+        (end,) = (access.end for access in self.access if access.link == link)
         return {*self.topology.links_of(end.host)} - {link}
 
 

@@ -37,7 +37,7 @@ class NetworkProcesses:
         """Return the readings of the kernel's counters; none if the emulator carries."""
         if self.counters is None:
             return ()
-        return tuple(replace(self.counters, stdout=counters_file(one)) for one in readings)
+        return tuple(replace(self.counters, stdout=counters_file(reading)) for reading in readings)
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Return every process that makes the network, in order."""

@@ -147,7 +147,7 @@ def _table(elf: ELFFile, kind: str, offset: int, count: int, size: int) -> list[
 
 def _only(segments: list[Any], kind: str, size: int) -> Any:
     """Return the segment of a kind, of which a linker makes one at most; None if there is none."""
-    several = [one for one in segments if one["p_type"] == kind]
+    several = [segment for segment in segments if segment["p_type"] == kind]
     if len(several) > 1:
         raise DamagedError(f"is damaged: it has several segments {kind}")
     if several and several[0]["p_offset"] + several[0]["p_filesz"] > size:
@@ -164,7 +164,7 @@ def _dynamic_values(
         raise DamagedError(f"has more than {_MAX_ENTRIES} entries in its dynamic section")
     entries = _table(elf, "Elf_Dyn", dynamic["p_offset"], count, size)
     end = next((n for n, one in enumerate(entries) if one["d_tag"] == "DT_NULL"), count)
-    stated = [(one["d_tag"], one["d_val"]) for one in entries[:end]]
+    stated = [(entry["d_tag"], entry["d_val"]) for entry in entries[:end]]
     strings = [value for tag, value in stated if tag == "DT_STRTAB"]
     values: dict[str, list[str]] = {}
     for tag, value in stated:
@@ -176,10 +176,10 @@ def _dynamic_values(
 
 def _file_offset(segments: list[Any], address: int) -> int:
     """Return where in the file an address of the loaded program is."""
-    for one in segments:
-        inside = address - one["p_vaddr"]
-        if one["p_type"] == "PT_LOAD" and 0 <= inside < one["p_filesz"]:
-            return int(one["p_offset"] + inside)
+    for segment in segments:
+        inside = address - segment["p_vaddr"]
+        if segment["p_type"] == "PT_LOAD" and 0 <= inside < segment["p_filesz"]:
+            return int(segment["p_offset"] + inside)
     raise DamagedError("is damaged: it has no table of names")
 
 
@@ -351,7 +351,7 @@ def _expanded(folders: tuple[str, ...], origin: Path) -> tuple[Path, ...]:
     for text in folders:
         for lib in _lib() if "LIB" in text else ("",):
             values = {"ORIGIN": str(origin), "LIB": lib, "PLATFORM": os.uname().machine}
-            path = _TOKEN.sub(lambda one: values[one[1] or one[2]], text)  # noqa: B023 - used at once
+            path = _TOKEN.sub(lambda match: values[match[1] or match[2]], text)  # noqa: B023 - used at once
             if path.startswith("/"):
                 absolute.append(Path(os.path.normpath(path)))
     return tuple(absolute)
@@ -391,8 +391,8 @@ def _configured(file: Path, depth: int) -> Iterator[Path]:
         if words[:1] == ["include"] and depth < _DEEPEST:
             for pattern in words[1:]:
                 within = Path(pattern) if pattern.startswith("/") else file.parent / pattern
-                for one in sorted(Path("/").glob(str(within).lstrip("/"))):
-                    yield from _configured(one, depth + 1)
+                for path in sorted(Path("/").glob(str(within).lstrip("/"))):
+                    yield from _configured(path, depth + 1)
         elif words and words[0].startswith("/"):
             yield Path(words[0])
 

@@ -44,7 +44,7 @@ _INTERPRETER = re.compile(rb"\A(#!.*\bpython[\d.]*\b[^\n]*|#!/bin/sh\n'''exec' [
 
 def pinned(requirement: str, digests: Iterable[str]) -> str:
     """Return a requirement line for uv with the SHA-256 of each permitted file."""
-    return " ".join([requirement, *(f"{_HASH}{one}" for one in sorted(set(digests)))])
+    return " ".join([requirement, *(f"{_HASH}{digest}" for digest in sorted(set(digests)))])
 
 
 def named(line: str) -> str:
@@ -131,7 +131,7 @@ def complete(root: Path) -> dict[str, str]:
     for name, path in programs.items():
         (links / name).symlink_to("/" / path.relative_to(root))
     packages = metadata.distributions(path=[str(folder)])
-    return dict(sorted((one.metadata["Name"], one.version) for one in packages))
+    return dict(sorted((package.metadata["Name"], package.version) for package in packages))
 
 
 def _let_python_find(root: Path, version: str) -> None:

@@ -226,7 +226,7 @@ def last_step(log: Path) -> str:
         lines = log.read_text(errors="replace").splitlines()
     except FileNotFoundError:
         return ""
-    return next((one[3:].strip(" .") for one in reversed(lines) if one.startswith("I: ")), "")
+    return next((line[3:].strip(" .") for line in reversed(lines) if line.startswith("I: ")), "")
 
 
 def _extract(program: list[str], partial: Path, contents: Contents, lock: int) -> int:

@@ -91,11 +91,11 @@ def beyond_a_burst(transfers: Sequence[Transfer]) -> Stretch | None:
 
 
 def _best(transfers: Sequence[Transfer], *, fewest: int, burst: int) -> Stretch | None:
-    largest = sorted(transfers, key=lambda one: one.bytes, reverse=True)[:MAX_TRANSFERS]
-    by_end = sorted(largest, key=lambda one: one.end_s)
-    starts = np.array([one.start_s for one in by_end])
-    ends = np.array([one.end_s for one in by_end])
-    sizes = np.array([one.bytes for one in by_end], dtype=float)
+    largest = sorted(transfers, key=lambda transfer: transfer.bytes, reverse=True)[:MAX_TRANSFERS]
+    by_end = sorted(largest, key=lambda transfer: transfer.end_s)
+    starts = np.array([transfer.start_s for transfer in by_end])
+    ends = np.array([transfer.end_s for transfer in by_end])
+    sizes = np.array([transfer.bytes for transfer in by_end], dtype=float)
     best = (0.0, 0.0, 0.0)
     for start in np.unique(starts):
         total = np.cumsum(np.where(starts >= start, sizes, 0.0))
@@ -106,9 +106,13 @@ def _best(transfers: Sequence[Transfer], *, fewest: int, burst: int) -> Stretch 
     bit_s, start_s, end_s = best
     if not bit_s:
         return None
-    within = [one for one in by_end if one.start_s >= start_s and one.end_s <= end_s]
-    total_bytes = sum(one.bytes for one in within)
-    return Stretch(end_s - start_s, total_bytes, bit_s, tuple(one.entry for one in within))
+    within = [
+        transfer for transfer in by_end if transfer.start_s >= start_s and transfer.end_s <= end_s
+    ]
+    total_bytes = sum(transfer.bytes for transfer in within)
+    return Stretch(
+        end_s - start_s, total_bytes, bit_s, tuple(transfer.entry for transfer in within)
+    )
 
 
 @dataclass(frozen=True)
@@ -337,7 +341,7 @@ def _adds_up(entry: HarEntry) -> bool:
 
 
 def _finding(about: str, verdict: Verdict, text: str, against: Iterable[HarEntry]) -> AuditResult:
-    return AuditResult(about, verdict, text, tuple(one.index for one in against)[:MAX_PLACES])
+    return AuditResult(about, verdict, text, tuple(entry.index for entry in against)[:MAX_PLACES])
 
 
 def _time(seconds: float) -> str:

@@ -35,7 +35,7 @@ class ImportedLoad:
     @property
     def is_contradicted(self) -> bool:
         """Whether the file contradicts a claim or itself."""
-        return any(one.verdict == "contradicted" for one in self.findings)
+        return any(finding.verdict == "contradicted" for finding in self.findings)
 
 
 def read(files: Sequence[Path], claims: Claims) -> list[ImportedLoad]:
@@ -66,9 +66,9 @@ def _imported(file: Path, claims: Claims) -> Iterator[ImportedLoad]:
         raise ConfigError(
             [Mistake(str(file), reason, "export it again, after the page was loaded")]
         )
-    for one in archived:
-        findings = tuple(har_audit.audit(one, claims))
-        yield ImportedLoad(file, one, tuple(_observations(one)), findings)
+    for load in archived:
+        findings = tuple(har_audit.audit(load, claims))
+        yield ImportedLoad(file, load, tuple(_observations(load)), findings)
 
 
 def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
@@ -82,9 +82,9 @@ def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
     # A page that painted nothing has no Speed Index; some tools write 0.
     if archived.speed_index_s and archived.load.ended == "loaded":
         yield Observation(metric="speed_index", value=archived.speed_index_s, source="client")
-    for one in timing.of_load(archived.load):
-        if tells_bytes or one.metric not in _OF_BYTES:
-            yield one
+    for observation in timing.of_load(archived.load):
+        if tells_bytes or observation.metric not in _OF_BYTES:
+            yield observation
 
 
 def table(imported: Sequence[ImportedLoad], claimed: Mapping[str, str]) -> pa.Table:
@@ -94,7 +94,7 @@ def table(imported: Sequence[ImportedLoad], claimed: Mapping[str, str]) -> pa.Ta
         [(name, pa.string()) for name in fields]
         + [("value", pa.float64()), ("unit", pa.string()), ("source", pa.string())]
     )
-    rows = [row for one in imported for row in _rows(one, claimed)]
+    rows = [row for load in imported for row in _rows(load, claimed)]
     return pa.Table.from_pylist(rows, schema=schema)
 
 
@@ -143,8 +143,8 @@ def _load(one: ImportedLoad) -> Iterator[str]:
 
 def _metrics(observations: Sequence[Observation]) -> Iterator[tuple[str, str]]:
     by_name: dict[str, list[Observation]] = {}
-    for one in observations:
-        by_name.setdefault(one.metric, []).append(one)
+    for observation in observations:
+        by_name.setdefault(observation.metric, []).append(observation)
     for name, several in by_name.items():
         middle = _value(statistics.median(one.value for one in several), several[0].unit)
         is_of_each = any(one.item for one in several)

@@ -102,7 +102,7 @@ def command(
     if output is not None:
         output_file.require_kinds(output, {AUDIT: AUDIT_KIND, table: table_files.IMPORTED[kind]})
     imported = har_import.read(files, Claims(**_values(claimed)))
-    found = [har_import.as_json(one) for one in imported]
+    found = [har_import.as_json(load) for load in imported]
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         content = table_files.content(har_import.table(imported, claimed), kind)
@@ -116,7 +116,7 @@ def command(
     else:
         for line in har_import.lines(imported):
             echo(line)
-    context.exit(1 if any(one.is_contradicted for one in imported) else 0)
+    context.exit(1 if any(load.is_contradicted for load in imported) else 0)
 
 
 def _one_of(known: Sequence[str]) -> Callable[[str], str]:

@@ -164,17 +164,19 @@ def loads(document: HarDocument) -> list[ArchivedLoad]:
         known.setdefault(page.id, page)
     archived = []
     for index, page in enumerate(known.values()):
-        mine = [one for one in document.entries if one.page == page.id]
-        strays = [one for one in document.entries if one.page not in known] if index == 0 else []
+        mine = [entry for entry in document.entries if entry.page == page.id]
+        strays = (
+            [entry for entry in document.entries if entry.page not in known] if index == 0 else []
+        )
         if mine or strays:
-            entries = sorted(mine + strays, key=lambda one: one.started_s)
+            entries = sorted(mine + strays, key=lambda entry: entry.started_s)
             archived.append(_load(document, page, entries, len(strays)))
     return archived
 
 
 def _whole(document: HarDocument) -> HarPage:
     """Return a page for a file without pages."""
-    started_s = min((one.started_s for one in document.entries), default=0.0)
+    started_s = min((entry.started_s for entry in document.entries), default=0.0)
     return HarPage.model_construct(id="", started_s=started_s)
 
 
@@ -190,7 +192,7 @@ def _load(
         reason=reason,
         product=document.browser or document.creator,
         visit=page.visit,
-        requests=tuple(_request(one, began_s) for one in entries),
+        requests=tuple(_request(entry, began_s) for entry in entries),
         content_loaded_s=page.content_loaded_s,
         onload_s=page.onload_s,
         first_contentful_paint_s=page.first_contentful_paint_s,
@@ -203,7 +205,7 @@ def _load(
 
 def _ending(entries: Sequence[HarEntry], page: HarPage) -> tuple[Ending, str]:
     """Return how a load ended; an aborted load has no load event."""
-    document = next((one for one in entries if not one.redirected_to), entries[-1])
+    document = next((entry for entry in entries if not entry.redirected_to), entries[-1])
     if document.failed:
         return "refused", document.failed
     if document.status >= ERROR:

@@ -80,7 +80,7 @@ _NEVER_REPORTED = (
 def requests(load: BrowserLoad) -> list[dict[str, Any]]:
     """Return the requests that used the network, in the order in which the page made them."""
     began_s = (load.navigation_ns or 0) / 1e9
-    return [_request(one, began_s) for one in load.on_network()]
+    return [_request(request, began_s) for request in load.on_network()]
 
 
 def _request(request: PageRequest, began_s: float) -> dict[str, Any]:
@@ -172,10 +172,10 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
 def _require_own(folder: Path, kind: str) -> None:
     """Raise ConfigError if a folder has anything but loads of this form."""
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    if foreign := [one for one in found if one.suffix != _SUFFIX[kind] or not one.is_file()]:
+    if foreign := [path for path in found if path.suffix != _SUFFIX[kind] or not path.is_file()]:
         reason = f"has other files, such as {foreign[0].name}"
         raise ConfigError([Mistake(f"-o {folder}", reason, "name a new or empty folder")])
-    output_file.require_kinds(folder, {one.name: _KINDS[kind] for one in found})
+    output_file.require_kinds(folder, {path.name: _KINDS[kind] for path in found})
 
 
 def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:

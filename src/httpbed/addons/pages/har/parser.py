@@ -68,9 +68,9 @@ def read(data: bytes, name: str = "HAR") -> HarDocument:
     except ValidationError as error:
         raise ConfigError(_mistakes(error, name)) from None
     bodies = [_body(form, index, name) for index, form in enumerate(log.entries)]
-    if wrong := [one for one in bodies if isinstance(one, Mistake)]:
+    if wrong := [body for body in bodies if isinstance(body, Mistake)]:
         raise ConfigError(first_mistakes(wrong, name))
-    read_bodies = [one for one in bodies if not isinstance(one, Mistake)]
+    read_bodies = [body for body in bodies if not isinstance(body, Mistake)]
     return _document(log, read_bodies)
 
 
@@ -185,7 +185,7 @@ def _with_tls(form: EntryForm, *, is_firefox: bool) -> Timings:
         return timings
     connect_s = timings.connect or 0.0
     others = (timings.blocked, timings.dns, timings.send, timings.wait, timings.receive)
-    set_up_s = form.time - sum(one or 0.0 for one in others)
+    set_up_s = form.time - sum(other or 0.0 for other in others)
     both_s = connect_s + timings.ssl
     is_beside = connect_s + ROUNDED_S < set_up_s <= both_s + ROUNDED_S
     if not is_beside or (set_up_s < both_s - ROUNDED_S and not is_firefox):
@@ -224,13 +224,13 @@ def _answer(form: EntryForm, body: bytes | None) -> dict[str, Any]:
 
 
 def _fields(headers: Iterable[HeaderForm]) -> Fields:
-    return tuple((one.name, one.value) for one in headers)
+    return tuple((header.name, header.value) for header in headers)
 
 
 def _http_version(form: EntryForm) -> str:
     """Return the response's version rather than the request's: the server decides."""
     names = (form.protocol, form.response.http_version, form.request.http_version)
-    return next((version for one in names if (version := version_of(one))), "")
+    return next((version for name in names if (version := version_of(name))), "")
 
 
 def _is_from_cache(form: EntryForm) -> bool:

@@ -59,7 +59,7 @@ def har(
             "creator": {"name": "httpbed", "version": version("httpbed")},
             "browser": _browser(load.product),
             "pages": [_page(load, began, speed_index_s)],
-            "entries": sorted(entries, key=lambda one: str(one["startedDateTime"])),
+            "entries": sorted(entries, key=lambda entry: str(entry["startedDateTime"])),
         }
     }
 
@@ -105,7 +105,7 @@ def _body(request: PageRequest, bodies: Mapping[str, tuple[bytes, bool]]) -> dic
 def _entry(request: PageRequest, began: datetime, body: Mapping[str, str]) -> dict[str, Any]:
     timings = _timings(request)
     lengths = [timings[name] for name in timings if name not in ("ssl", "_blocked_queueing")]
-    time_us = sum(round(one * _US_IN_MS) for one in lengths if one != UNKNOWN)
+    time_us = sum(round(length * _US_IN_MS) for length in lengths if length != UNKNOWN)
     address = _address(request.remote)
     return {
         "pageref": PAGE,
@@ -126,7 +126,7 @@ def _entry(request: PageRequest, began: datetime, body: Mapping[str, str]) -> di
 
 
 def _timings(request: PageRequest) -> dict[str, float]:
-    us = {one.kind: _us(one.end_s) - _us(one.begin_s) for one in phases(request)}
+    us = {phase.kind: _us(phase.end_s) - _us(phase.begin_s) for phase in phases(request)}
     timings = {name: us[name] / _US_IN_MS if name in us else -1 for name in _OPTIONAL}
     timings["ssl"] = UNKNOWN
     timings |= {name: us.get(name, 0) / _US_IN_MS for name in ("send", "wait", "receive")}

@@ -159,7 +159,7 @@ class RequestCollector:
             events.ended = lenient_json.number(params, "timestamp")
             reasons = ("errorText", "blockedReason")
             events.failed = next(
-                filter(None, (lenient_json.text(params, one) for one in reasons)), "failed"
+                filter(None, (lenient_json.text(params, reason) for reason in reasons)), "failed"
             )
 
 

@@ -161,7 +161,7 @@ def largest_image(load: BrowserLoad) -> PageRequest | None:
     if load.largest_image_s is None:
         return None
     begin_s, end_s = load.largest_image_s
-    images = [one for one in timing.fetched(load) if one.kind == "Image"]
+    images = [request for request in timing.fetched(load) if request.kind == "Image"]
 
     def distance(one: PageRequest) -> float:
         began = one.send_start_s if one.send_start_s is not None else one.queued_s
@@ -190,7 +190,7 @@ def critical_path(
         return None
     known, end_s = found
     reader = _Reader(load, round_trip_s, rate_bit_s)
-    steps = [one for one in reader.steps(known, end_s) if one.lasts_s > 0]
+    steps = [step for step in reader.steps(known, end_s) if step.lasts_s > 0]
     return CriticalPath(known, tuple(steps[::-1])) if steps else None
 
 
@@ -214,7 +214,9 @@ class _Reader:
     @cached_property
     def _arrived(self) -> list[PageRequest]:
         """The requests that were answered, in the order of their last bytes."""
-        known = [one for one in timing.fetched(self.load) if timing.begun_s(one) is not None]
+        known = [
+            request for request in timing.fetched(self.load) if timing.begun_s(request) is not None
+        ]
         return sorted(known, key=_end)
 
     def steps(self, goal: Goal, end_s: float) -> Iterator[Step]:
@@ -235,14 +237,17 @@ class _Reader:
 
     def _last_before(self, goal: Goal, end_s: float) -> PageRequest | None:
         """Return the resource that a moment waited for last."""
-        before = [one for one in self._arrived if _begin(one) < end_s]
+        before = [request for request in self._arrived if _begin(request) < end_s]
         if goal in {"load event", "last byte"}:
-            return max(before, key=lambda one: (min(_end(one), end_s), _end(one)), default=None)
+            return max(
+                before, key=lambda request: (min(_end(request), end_s), _end(request)), default=None
+            )
         image = largest_image(self.load) if goal == "largest contentful paint" else None
         needed = [
-            one
-            for one in before
-            if _end(one) <= end_s and (self._is_blocking(one) or (image and one.id == image.id))
+            request
+            for request in before
+            if _end(request) <= end_s
+            and (self._is_blocking(request) or (image and request.id == image.id))
         ]
         return max(needed, key=_end, default=before[0] if before else None)
 
@@ -254,7 +259,9 @@ class _Reader:
 
     @cached_property
     def _document_id(self) -> str:
-        document = next((one for one in self.load.requests if not one.redirected_to), None)
+        document = next(
+            (request for request in self.load.requests if not request.redirected_to), None
+        )
         return document.id if document else ""
 
     def _cause(self, request: PageRequest, asked_s: float) -> PageRequest | None:
@@ -349,7 +356,7 @@ class _Reader:
             lasts = max(_end(one) - start, 1e-9)
             shared = min(end, _end(one)) - max(begin, start)
             bits[one.id] = one.wire_bytes * BITS * shared / lasts
-        largest = max(bits, key=lambda one: bits[one], default="")
+        largest = max(bits, key=lambda bit: bits[bit], default="")
         return self._at_rate_s(sum(bits.values())), known.get(largest)
 
     def _shared_s(self, request: PageRequest, begin: float, end: float) -> float:

@@ -303,13 +303,13 @@ def _remarks(
     if is_trace_cut:
         yield "the trace is cut off, so there is no Largest Contentful Paint"
     notes = driver.get("notes")
-    texts = [one for one in notes if isinstance(one, str)] if isinstance(notes, list) else []
-    yield from (lenient_json.clean(one, 500) for one in texts[:MAX_NOTES])
+    texts = [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
+    yield from (lenient_json.clean(text, 500) for text in texts[:MAX_NOTES])
 
 
 def _dialogs(driver: JsonObject) -> tuple[tuple[str, str], ...]:
     dialogs = lenient_json.parts(driver, "dialogs")[:MAX_DIALOGS]
     return tuple(
-        (lenient_json.text(one, "type", 40), lenient_json.text(one, "message", 500))
-        for one in dialogs
+        (lenient_json.text(dialog, "type", 40), lenient_json.text(dialog, "message", 500))
+        for dialog in dialogs
     )

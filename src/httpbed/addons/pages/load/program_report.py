@@ -35,7 +35,11 @@ def parse(file: Path) -> ProgramReport:
     return ProgramReport(
         observations=timing.of_load(load),
         requests=tuple(_request(request, load.navigated_s or 0.0) for request in load.on_network()),
-        before=tuple(_request(one, 0.0) for one in load.before if one.is_on_network and one.status),
+        before=tuple(
+            _request(request, 0.0)
+            for request in load.before
+            if request.is_on_network and request.status
+        ),
         complaint=_complaint(load),
         timed_out=load.ended == "time limit" and not (_failures(load) or load.notes),
         remarks=load.remarks,
@@ -103,7 +107,9 @@ def _ending(load: BrowserLoad) -> str:
 
 
 def _failures(load: BrowserLoad) -> str:
-    failed = [f"{one.path} ({one.failed})" for one in load.on_network() if one.failed]
+    failed = [
+        f"{request.path} ({request.failed})" for request in load.on_network() if request.failed
+    ]
     return f"failed requests: {_shortened(failed)}" if failed else ""
 
 

@@ -85,7 +85,11 @@ def _begins(request: PageRequest) -> Iterator[tuple[Kind, float]]:
 
 def fetched(load: BrowserLoad) -> tuple[PageRequest, ...]:
     """Return the requests whose responses arrived completely over the network."""
-    return tuple(one for one in load.on_network() if not one.failed and one.ended_s is not None)
+    return tuple(
+        request
+        for request in load.on_network()
+        if not request.failed and request.ended_s is not None
+    )
 
 
 def time_to_first_byte_s(load: BrowserLoad) -> float | None:
@@ -93,7 +97,7 @@ def time_to_first_byte_s(load: BrowserLoad) -> float | None:
 
     A HAR file has only the end of ``wait``, which is read as the end of the header.
     """
-    document = next((one for one in load.requests if not one.redirected_to), None)
+    document = next((request for request in load.requests if not request.redirected_to), None)
     if document is None or not document.is_on_network:
         return None
     began_s = document.headers_start_s
@@ -102,7 +106,9 @@ def time_to_first_byte_s(load: BrowserLoad) -> float | None:
 
 def page_load_time_s(load: BrowserLoad) -> float | None:
     """Return when the last byte arrived; None without one."""
-    return max((one.ended_s for one in fetched(load) if one.ended_s is not None), default=None)
+    return max(
+        (request.ended_s for request in fetched(load) if request.ended_s is not None), default=None
+    )
 
 
 def network_page_load_time_s(load: BrowserLoad) -> float | None:
@@ -111,7 +117,7 @@ def network_page_load_time_s(load: BrowserLoad) -> float | None:
     Biswal & Gnawali 2016, section 3.1: the time solely in network activity. Overlapping resources
     count once, and time in which only scripts ran does not count.
     """
-    waits = [span for one in fetched(load) if (span := queued_until_whole(one))]
+    waits = [span for request in fetched(load) if (span := queued_until_whole(request))]
     return sum(end - start for start, end in merged(waits)) if waits else None
 
 
@@ -134,7 +140,7 @@ def merged(intervals: Iterable[Interval]) -> list[Interval]:
 
 def wire_bytes(load: BrowserLoad) -> int:
     """Return the bytes of all responses, header and body, on the wire; broken ones included."""
-    return sum(one.wire_bytes for one in load.on_network())
+    return sum(request.wire_bytes for request in load.on_network())
 
 
 def throughput(load: BrowserLoad) -> float | None:
@@ -143,12 +149,12 @@ def throughput(load: BrowserLoad) -> float | None:
     Zhang & Song 2023, section 5: all received data over the time to receive the entire response.
     """
     took_s = page_load_time_s(load)
-    return sum(one.wire_bytes for one in fetched(load)) / took_s if took_s else None
+    return sum(request.wire_bytes for request in fetched(load)) / took_s if took_s else None
 
 
 def connections(load: BrowserLoad) -> int | None:
     """Return the number of connections; None if the browser did not report all of them."""
-    over = [one.connection for one in load.on_network() if one.status]
+    over = [request.connection for request in load.on_network() if request.status]
     return len(set(over)) if over and all(over) else None
 
 

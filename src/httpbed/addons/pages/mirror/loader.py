@@ -45,7 +45,9 @@ class BrowserLoader:
         self._number += 1
         document = _experiment(page, self._browser, self._server)
         loaded = preparation.load(document, self._catalog)
-        stored_sites = {one.key: site for one in loaded.workloads() if isinstance(one, PageLoad)}
+        stored_sites = {
+            workload.key: site for workload in loaded.workloads() if isinstance(workload, PageLoad)
+        }
         loaded = replace(loaded, sites=stored_sites)
         setup = campaign_setup.make_setup(loaded, self._catalog, say=self._say)
         artifacts = scratch / f"load-{self._number}"
@@ -71,8 +73,12 @@ def differences(cached: CachedSite, load: BrowserLoad) -> list[str]:
     listed: Counter[str] = Counter()
     for host, path, number in cached.site.expected():
         listed[f"https://{host}{path}"] += number
-    sent = Counter(f"https://{one.host}{one.path}" for one in load.on_network() if not one.failed)
-    lost = [one.url for one in load.on_network() if one.failed]
+    sent = Counter(
+        f"https://{request.host}{request.path}"
+        for request in load.on_network()
+        if not request.failed
+    )
+    lost = [request.url for request in load.on_network() if request.failed]
     found = [f"{url} is not requested" for url in listed - sent]
     found += [f"{url} is not listed" for url in [*(sent - listed), *lost]]
     ended = [] if load.ended == "loaded" else [f"its load ended: {load.ended}: {load.reason}"]
@@ -95,9 +101,9 @@ def require(catalog: Catalog, *, browser: str, server: str) -> None:
 
 def _mistakes(catalog: Catalog, option: str, name: str, role: str) -> list[Mistake]:
     able = [
-        one.name
-        for one in catalog.recipes.values()
-        if role in one.roles and "page" in one.workloads
+        recipe.name
+        for recipe in catalog.recipes.values()
+        if role in recipe.roles and "page" in recipe.workloads
     ]
     if name in able:
         return []

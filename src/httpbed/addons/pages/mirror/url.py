@@ -77,14 +77,14 @@ def _require_whole(url: str, recording: PageRecording, say: Say) -> None:
 def _say_broken(load: BrowserLoad, say: Say) -> None:
     """Say which responses are errors and which images are broken: the replay has them, too."""
     errors = [
-        f"{one.url}: status {one.status}; its replay has it, too"
-        for one in load.on_network()
-        if one.status >= HTTPStatus.BAD_REQUEST
+        f"{request.url}: status {request.status}; its replay has it, too"
+        for request in load.on_network()
+        if request.status >= HTTPStatus.BAD_REQUEST
     ]
     images = [
-        f"{one.url}: a broken image: the browser cannot decode it; loads request it as it is"
-        for one in load.on_network()
-        if one.is_left
+        f"{request.url}: a broken image: the browser cannot decode it; loads request it as it is"
+        for request in load.on_network()
+        if request.is_left
     ]
     for line in [*errors[:MAX_NAMED], *images[:MAX_NAMED]]:
         say(line)

@@ -81,7 +81,7 @@ async def permission_of(url: str) -> Permission:
         raise ConfigError([Mistake(url, "is not a URL that a browser can load")]) from None
     except UnreachableError as error:
         raise ConfigError([Mistake(url, str(error), "check the URL and the network")]) from None
-    if not addresses or not all(is_inside(ip_address(one)) for one in addresses):
+    if not addresses or not all(is_inside(ip_address(address)) for address in addresses):
         return Permission()
     return Permission(frozenset(addresses), frozenset({port, *_PORTS.values()}))
 
@@ -115,8 +115,8 @@ class GuardedProxy:
 
     async def end(self) -> None:
         """End all connections."""
-        for one in self._open:
-            one.cancel()
+        for task in self._open:
+            task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -178,7 +178,7 @@ class GuardedProxy:
                 raise
             return ()
         is_permitted = self.permission.addresses.issuperset(addresses)
-        if any(is_inside(ip_address(one)) for one in addresses) and not (
+        if any(is_inside(ip_address(address)) for address in addresses) and not (
             is_permitted and port in self.permission.ports
         ):
             raise UnreachableError("is in this machine's own network, which a page must not reach")
@@ -231,7 +231,7 @@ async def _resolved(host: str, port: int) -> tuple[str, ...]:
         answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise UnreachableError("cannot be resolved") from None
-    return tuple(dict.fromkeys(str(one[4][0]) for one in answers))
+    return tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
 def is_inside(address: IPv4Address | IPv6Address) -> bool:

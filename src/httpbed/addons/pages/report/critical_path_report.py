@@ -133,14 +133,14 @@ def _low_priority(one: LoadPath) -> str:
 
 def shares_table(found: Sequence[LoadPath]) -> Table:
     """Return a row for each load: its shares, and Chrome's parts of its largest paint."""
-    columns = [Column.of("until", (one.path.goal for one in found))]
+    columns = [Column.of("until", (path.path.goal for path in found))]
     columns.append(Column.of("time", (brief_duration(o.path.whole_s) for o in found), right=True))
     for share in SHARES:
-        cells = (_cell(one.path.shares()[share], one.path.whole_s) for one in found)
+        cells = (_cell(path.path.shares()[share], path.path.whole_s) for path in found)
         columns.append(Column(share, tuple(cells), right=True))
-    if any(one.parts for one in found):
-        for name in next(one.parts for one in found if one.parts).all:
-            texts = (brief_duration(one.parts.all[name]) if one.parts else "" for one in found)
+    if any(path.parts for path in found):
+        for name in next(path.parts for path in found if path.parts).all:
+            texts = (brief_duration(path.parts.all[name]) if path.parts else "" for path in found)
             columns.append(
                 Column.of(name.replace("resource ", "").replace("element ", ""), texts, right=True)
             )
@@ -149,7 +149,7 @@ def shares_table(found: Sequence[LoadPath]) -> Table:
         "Critical paths of the typical loads, and Chrome's four parts of the largest contentful"
         " paint",
         tuple(columns),
-        tuple(RowName("", one.name) for one in found),
+        tuple(RowName("", path.name) for path in found),
         name_header="load",
         brief=True,
     )
@@ -157,7 +157,7 @@ def shares_table(found: Sequence[LoadPath]) -> Table:
 
 def steps_table(found: Sequence[LoadPath]) -> Table:
     """Return a row for each step of each path."""
-    rows = [(one, step) for one in found for step in one.path.steps]
+    rows = [(path, step) for path in found for step in path.path.steps]
     return Table(
         "Steps",
         "Every step of each path, in order",
@@ -225,7 +225,7 @@ class PathDifference:
         least = WORTH * self.whole_s
         return ", ".join(
             f"{'+' if seconds > 0 else '-'}{brief_duration(abs(seconds))} {name}"
-            for name, seconds in sorted(parts, key=lambda one: -abs(one[1]))
+            for name, seconds in sorted(parts, key=lambda part: -abs(part[1]))
             if abs(seconds) >= least
         )
 
@@ -242,8 +242,8 @@ class PathDifference:
 
 def difference(found: Sequence[LoadPath]) -> PathDifference | None:
     """Return the difference of the slowest and the fastest load with one goal; None without."""
-    goals = {one.path.goal for one in found}
-    by_time = sorted(found, key=lambda one: one.path.whole_s)
+    goals = {path.path.goal for path in found}
+    by_time = sorted(found, key=lambda path: path.path.whole_s)
     if len(found) < 2 or len(goals) > 1:
         return None
     return PathDifference(by_time[0], by_time[-1])

@@ -56,7 +56,11 @@ def _bands(row: Row) -> str:
 def make(results: Results, findings: Findings) -> Table | None:
     """Lay out the table; None where nothing of a page load was observed."""
     found = of_campaign(results, findings)
-    names = [one.name for one in TABLED if any(_has_value(row, one.name) for row in found.values())]
+    names = [
+        metric.name
+        for metric in TABLED
+        if any(_has_value(row, metric.name) for row in found.values())
+    ]
     if not names:
         return None
     pages = _of_pages(findings)
@@ -82,10 +86,14 @@ def make(results: Results, findings: Findings) -> Table | None:
 def _of_pages(findings: Findings) -> Findings:
     """Return the findings of the treatments that load a page."""
     conditions = (
-        Condition(one.levels, tuple(row for row in one.rows if bands_of(row) is not None))
-        for one in findings.conditions
+        Condition(
+            condition.levels, tuple(row for row in condition.rows if bands_of(row) is not None)
+        )
+        for condition in findings.conditions
     )
-    return replace(findings, conditions=tuple(one for one in conditions if one.rows))
+    return replace(
+        findings, conditions=tuple(condition for condition in conditions if condition.rows)
+    )
 
 
 def _has_value(row: TreatmentMetrics, name: str) -> bool:
@@ -95,7 +103,7 @@ def _has_value(row: TreatmentMetrics, name: str) -> bool:
 def _column(name: str, metrics: Sequence[TreatmentMetrics]) -> Column:
     metric = METRICS[name]
     known = (row[name].estimate for row in metrics)
-    scale = number_format(name, (one.median.value for one in known if one))
+    scale = number_format(name, (estimate.median.value for estimate in known if estimate))
     return Column(
         metric.page_column,
         tuple(_cell(name, row[name], scale) for row in metrics),

@@ -60,7 +60,7 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
     slowest = sorted(timing.fetched(load), key=_took_s, reverse=True)[:SLOWEST]
     for name, one in zip(waterfall.short_names(slowest), slowest, strict=True):
         yield "slowest", f"{name}: {', '.join(_spent(one))}"
-    failed = [one for one in load.requests if one.failed]
+    failed = [request for request in load.requests if request.failed]
     for one in failed[:MAX_FAILED]:
         yield "failed", f"{_cut(one.url)}: {_cut(one.failed)}"
     if len(failed) > MAX_FAILED:
@@ -87,10 +87,10 @@ def values(trial: PageTrial) -> dict[str, Any]:
             "largest_contentful_paint_s": load.largest_contentful_paint_s,
             "speed_index_s": speed_index.speed_index(steps) if steps else None,
             "visual_progress": [[round(step.at_s, 6), step.complete] for step in steps],
-            "dialogs": [list(one) for one in load.dialogs],
+            "dialogs": [list(dialog) for dialog in load.dialogs],
             "notes": [*load.notes, *load.remarks],
         },
-        "requests": [_request(one) for one in load.requests],
+        "requests": [_request(request) for request in load.requests],
     }
 
 
@@ -145,11 +145,11 @@ def _requests(load: BrowserLoad) -> Iterator[str]:
     """Sum up what was fetched: by protocol, by kind, from caches."""
     network = load.on_network()
     size = units.format_size(timing.wire_bytes(load), units.SHORT_DIGITS)
-    over = {one.connection for one in network if one.connection}
+    over = {request.connection for request in network if request.connection}
     yield f"{len(network)} over the network, {size} over {len(over)} connection(s)"
-    yield _counted(waterfall.protocol(one) for one in network)
-    yield _counted(one.kind.lower() or "other" for one in network)
-    if cached := sum(one.from_cache for one in load.requests):
+    yield _counted(waterfall.protocol(request) for request in network)
+    yield _counted(request.kind.lower() or "other" for request in network)
+    if cached := sum(request.from_cache for request in load.requests):
         yield f"{cached} from a cache"
 
 

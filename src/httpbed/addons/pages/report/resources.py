@@ -43,11 +43,11 @@ class Span:
 def spans(load: BrowserLoad) -> list[Span]:
     """List the resources for which the browser reported all three times, in request order."""
     all_spans = []
-    for one in load.on_network():
-        queued = one.queued_s if one.queued_s is not None else one.started_s
-        sent, ended = one.send_start_s, one.ended_s
-        if queued is not None and sent is not None and ended is not None and not one.failed:
-            name = shortened(visible(one.path), MAX_NAME)
+    for request in load.on_network():
+        queued = request.queued_s if request.queued_s is not None else request.started_s
+        sent, ended = request.send_start_s, request.ended_s
+        if queued is not None and sent is not None and ended is not None and not request.failed:
+            name = shortened(visible(request.path), MAX_NAME)
             all_spans.append(Span(queued, sent, ended, name))
     return sorted(all_spans, key=lambda span: (span.queued_s, span.sent_s))[:MAX_RESOURCES]
 

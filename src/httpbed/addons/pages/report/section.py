@@ -104,7 +104,7 @@ def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> It
             yield Paragraph(f"Without pictures: {listed(unseen)}.")
         yield from map(Figure, _plots(shown, seen, number))
         paths = [critical_path_report.of_trial(results, one.typical) for one in shown.values()]
-        if known := [one for one in paths if one]:
+        if known := [path for path in paths if path]:
             yield critical_path_report.shares_table(known)
             yield Paragraph(critical_path_report.READING, "httpbed explain DIR", "has every step.")
         if scene.left_out:
@@ -335,7 +335,7 @@ def _treatment(
     measure, values = by
     key = treatment_key(row.levels, results.experiment.factors)
     loads = found.get(key, [])
-    done = [one for one in loads if one["outcome"] == "completed"] or loads
+    done = [load for load in loads if load["outcome"] == "completed"] or loads
     trials = tuple(_read(results, attempts.typical(done, values)))
     if not trials:
         return None

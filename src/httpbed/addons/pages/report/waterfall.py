@@ -57,7 +57,7 @@ def draw(load: BrowserLoad) -> VisibleFigure:
 
 def drawn(load: BrowserLoad) -> list[PageRequest]:
     """Return the requests that are drawn: the first of those with a time."""
-    return [one for one in load.requests if _begin_s(one) is not None][:MAX_ROWS]
+    return [request for request in load.requests if _begin_s(request) is not None][:MAX_ROWS]
 
 
 def left_out(load: BrowserLoad) -> str:
@@ -127,7 +127,7 @@ def _begin_s(request: PageRequest) -> float | None:
 
 
 def _end_s(load: BrowserLoad, rows: Sequence[PageRequest]) -> float:
-    ends = [phase.end_s for one in rows for phase in bars(one)]
+    ends = [phase.end_s for row in rows for phase in bars(row)]
     return max([*ends, *(at for _, at in milestones(load)), 1e-3])
 
 
@@ -191,8 +191,8 @@ def _legend(figure: VisibleFigure, rows: Sequence[PageRequest]) -> None:
 
 
 def _signs(rows: Sequence[PageRequest]) -> Iterator[Patch]:
-    used = {phase.kind for one in rows for phase in bars(one)}
-    hues = dict.fromkeys((protocol(one), colour(one)) for one in rows if one.is_on_network)
+    used = {phase.kind for row in rows for phase in bars(row)}
+    hues = dict.fromkeys((protocol(row), colour(row)) for row in rows if row.is_on_network)
     for kind in KINDS:
         if kind in used:
             style = bar(kind, CONNECT)
@@ -234,12 +234,12 @@ def bars(request: PageRequest) -> list[Bar]:
     ``connect`` includes DNS and TLS; ``queue`` is the wait in the page or for a connection.
     """
     drawn: list[Bar] = []
-    for one in whole(request):
-        kind, begin_s = _KINDS[one.kind], one.begin_s
+    for phase in whole(request):
+        kind, begin_s = _KINDS[phase.kind], phase.begin_s
         if drawn and drawn[-1].kind == kind:
             begin_s = drawn.pop().begin_s
-        if one.end_s > begin_s:
-            drawn.append(Bar(kind, begin_s, one.end_s))
+        if phase.end_s > begin_s:
+            drawn.append(Bar(kind, begin_s, phase.end_s))
     return drawn
 
 
@@ -248,14 +248,14 @@ def short_names(requests: Sequence[PageRequest]) -> list[str]:
 
     Requests of one URL keep one name.
     """
-    depths = dict.fromkeys((one.url for one in requests), 1)
-    every = {one.url: one for one in requests}
+    depths = dict.fromkeys((request.url for request in requests), 1)
+    every = {request.url: request for request in requests}
     for _ in range(MAX_PARTS):
         names = {url: short_name(one, depth=depths[url]) for url, one in every.items()}
         count = Counter(names.values())
         repeated = [url for url, name in names.items() if count[name] > 1]
         depths |= {url: depths[url] + 1 for url in repeated}
-    return [names[one.url] for one in requests]
+    return [names[request.url] for request in requests]
 
 
 def short_name(request: PageRequest, most: int = MAX_NAME, depth: int = 1) -> str:

@@ -216,7 +216,8 @@ class _Closure:
                 path, found if isinstance(found, bytes) else found.read_bytes()
             )
             todo += [
-                (one.path, is_requested and one.kind != "perhaps") for one in repaired.references
+                (reference.path, is_requested and reference.kind != "perhaps")
+                for reference in repaired.references
             ]
         if self.entry.images:
             first, end = self.entry.images

@@ -179,8 +179,8 @@ def sheet(text: str, finder: SiteLinks) -> Repaired:
 
 
 def _with_icon(text: str) -> str:
-    heads = (one.search(text) for one in (_HEAD, _HTML, _DOCTYPE))
-    at = next((one.end() for one in heads if one), None)
+    heads = (pattern.search(text) for pattern in (_HEAD, _HTML, _DOCTYPE))
+    at = next((head.end() for head in heads if head), None)
     return text if at is None else text[:at] + _EMPTY_ICON + text[at:]
 
 

@@ -108,17 +108,17 @@ class Site(Value):
 
     def expected(self) -> Iterator[tuple[str, str, int]]:
         """Yield host name, path and number of the requests of a cold load."""
-        for one in self.resources:
-            if one.requested:
-                yield self.origins[one.origin], one.path, one.requested
+        for resource in self.resources:
+            if resource.requested:
+                yield self.origins[resource.origin], resource.path, resource.requested
 
     def requests(self) -> int:
         """Return the number of requests of a cold load."""
-        return sum(one.requested for one in self.resources)
+        return sum(resource.requested for resource in self.resources)
 
     def weight(self) -> int:
         """Return the bytes of all bodies of a cold load."""
-        return sum(one.bytes * one.requested for one in self.resources)
+        return sum(resource.bytes * resource.requested for resource in self.resources)
 
 
 def url_path(path: str) -> str:
@@ -171,8 +171,8 @@ def _under_other_urls(
     written: Iterable[Resource], requested: Mapping[str, int]
 ) -> Iterator[Resource]:
     """Yield a resource for each requested URL that is a file's path with a query."""
-    by_file = {one.file: one for one in written}
-    own = {one.path for one in by_file.values()}
+    by_file = {resource.file: resource for resource in written}
+    own = {resource.path for resource in by_file.values()}
     for url, count in sorted(requested.items()):
         if url not in own and (one := by_file.get(f"0/{file_of(url)}")):
             yield one.model_copy(update={"path": url, "requested": count})

@@ -121,8 +121,8 @@ def write_site(files: Iterable[GeneratedFile], into: Path, name: str, source: st
         entry=ENTRY,
         origins=[OWN_ORIGIN],
         resources=sites.write_files(
-            [(one.path.lstrip("/"), one.body) for one in files],
-            dict.fromkeys((one.path for one in files), 1),
+            [(file.path.lstrip("/"), file.body) for file in files],
+            dict.fromkeys((file.path for file in files), 1),
             into,
         ),
     )

@@ -117,7 +117,7 @@ def files(name: str, seed: int) -> Iterator[GeneratedFile]:
     pictures = [_picture(seed, at, size) for at, size in enumerate(_sizes(of, seed), 1)]
     fonts = [_font(family, seed + at) for at, family in enumerate(_FONTS)]
     first = [_document(name, pictures), *_styles(seed, fonts), *fonts]
-    rest = of.weight - sum(len(one.body) for one in (*first, *pictures))
+    rest = of.weight - sum(len(file.body) for file in (*first, *pictures))
     return iter([*first, *_scripts(seed, rest), *pictures])
 
 

@@ -43,7 +43,7 @@ VERSION = "4"
 MAX_NAMED = 5
 """Origins that a sentence names."""
 RECORD = "name a HAR file, such as one that httpbed pages mirror made"
-ORDERS: dict[str, Order] = {one: one for one in get_args(Order)}
+ORDERS: dict[str, Order] = {argument: argument for argument in get_args(Order)}
 ANSWERS_FILE = "answers.json"
 """File beside the origins' folders, for ``pages/programs/builtin/replay_origin``."""
 
@@ -73,7 +73,7 @@ class ReplayedHar:
     @cached_property
     def sizes(self) -> list[Size]:
         """Length of each body."""
-        return [bodies.body_size(one.entry) for one in self.selected.requests]
+        return [bodies.body_size(request.entry) for request in self.selected.requests]
 
     @cached_property
     def triggers(self) -> list[Trigger]:
@@ -88,7 +88,7 @@ class ReplayedHar:
     @cached_property
     def hosts(self) -> list[str]:
         """Every host name, the document's first."""
-        return list(dict.fromkeys(one.host for one in self.selected.requests))
+        return list(dict.fromkeys(request.host for request in self.selected.requests))
 
 
 def outline(page: RecordedPage, folder: Path) -> Outline:
@@ -98,10 +98,10 @@ def outline(page: RecordedPage, folder: Path) -> Outline:
         name=_short(read.name),
         version=f"{VERSION}-{read.sha256}",
         requests=len(read.selected.requests),
-        weight=sum(one.bytes for one in read.sizes),
+        weight=sum(size.bytes for size in read.sizes),
         entry=read.selected.requests[0].path,
         origins=tuple(read.hosts),
-        icon=any(one.path == ICON_PATH for one in read.selected.requests),
+        icon=any(request.path == ICON_PATH for request in read.selected.requests),
     )
 
 
@@ -138,7 +138,8 @@ def _read(page: RecordedPage, folder: Path) -> ReplayedHar:
         raise ConfigError([Mistake("har", f"{page.har}: {error.strerror}", remedy)]) from None
     except ConfigError as error:
         within = [
-            Mistake("har", f"{one.place}: {one.reason}", one.remedy) for one in error.mistakes
+            Mistake("har", f"{mistake.place}: {mistake.reason}", mistake.remedy)
+            for mistake in error.mistakes
         ]
         raise ConfigError(within) from None
 
@@ -151,16 +152,16 @@ def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
     document = parser.read(content, file.name)
     wanted = page.order or ORDERS.get(document.order)
     selected = selection.choose(document, file.name)
-    if all(one.entry.timings.wait is None for one in selected.requests):
+    if all(request.entry.timings.wait is None for request in selected.requests):
         reason = "no entry has a wait, so nothing says how long the servers took"
         raise ConfigError([Mistake(f"{file.name}: log.entries", reason, "export it with timings")])
-    cut = [one for one in selected.requests if _is_cut(one)]
+    cut = [request for request in selected.requests if _is_cut(request)]
     if cut and wanted == "its own":
-        mistakes = [_of_cut(one, file.name) for one in cut]
+        mistakes = [_of_cut(request, file.name) for request in cut]
         raise ConfigError(parser.first_mistakes(mistakes, file.name))
     selected = _without_cut(selected, cut)
     read = ReplayedHar(file.name, selected, hashlib.sha256(content).hexdigest(), wanted)
-    if sum(one.bytes for one in read.sizes) > MAX_BYTES:
+    if sum(size.bytes for size in read.sizes) > MAX_BYTES:
         reason = f"has bodies of more than {MAX_BYTES} bytes in all"
         raise ConfigError([Mistake(file.name, reason, "leave some out")])
     if wanted == "its own" and (obstacle := _obstacle(read)):
@@ -191,8 +192,8 @@ def _without_cut(selected: Selection, cut: Sequence[SelectedRequest]) -> Selecti
     if not cut:
         return selected
     requests = tuple(
-        replace(one, entry=replace(one.entry, body=None)) if one in cut else one
-        for one in selected.requests
+        replace(request, entry=replace(request.entry, body=None)) if request in cut else request
+        for request in selected.requests
     )
     first = _of_cut(cut[0], "the file")
     change = f"{len(cut)} bodies are cut, so they are left out: {first.place} {first.reason}"
@@ -219,7 +220,7 @@ def _obstacle(read: ReplayedHar) -> str:
 def _is_named(read: ReplayedHar, address: str) -> bool:
     """Return whether a body names an origin; where none does, all references are relative."""
     named = address.encode()
-    return any(named in (one.entry.body or b"") for one in read.selected.requests)
+    return any(named in (request.entry.body or b"") for request in read.selected.requests)
 
 
 def _short(name: str) -> str:
@@ -322,15 +323,15 @@ def _script(read: ReplayedHar, text: str) -> ReplayedResponse:
 
 def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator[str]:
     """Yield the deviations of all responses from the HAR file, and what is unknown."""
-    filled = sum(one.body.is_filler and one.body.length > 0 for one in sent)
+    filled = sum(response.body.is_filler and response.body.length > 0 for response in sent)
     if filled:
         yield f"{filled} bodies are not in the file: zeros of their lengths replace them"
     if unsure := sum(not size.is_exact for size in read.sizes):
         yield f"{unsure} lengths on the wire are unknown and approximated"
     recoded = sum(
-        bool(one.body.coding)
-        and one.body.coding != bodies.header(one.request.entry, "content-encoding")
-        for one in sent
+        bool(response.body.coding)
+        and response.body.coding != bodies.header(response.request.entry, "content-encoding")
+        for response in sent
     )
     if recoded:
         yield f"{recoded} bodies have another coding, to reach their lengths"
@@ -393,13 +394,13 @@ def _write_answers(
 ) -> None:
     answers = [
         {
-            "host": hosts[one.origin],
-            "path": one.path,
-            "file": one.file,
-            **one.answer.model_dump(include={"method", "status", "headers", "delay_s"}),
+            "host": hosts[resource.origin],
+            "path": resource.path,
+            "file": resource.file,
+            **resource.answer.model_dump(include={"method", "status", "headers", "delay_s"}),
         }
-        for one in resources
-        if one.answer
+        for resource in resources
+        if resource.answer
     ]
     table = {"schema": 1, "hosts": list(hosts), "skeleton": not is_own, "answers": answers}
     (files / ANSWERS_FILE).write_text(json.dumps(table) + "\n", "utf-8")

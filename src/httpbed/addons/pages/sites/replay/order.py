@@ -50,7 +50,7 @@ class _Times:
 def triggers(selected: Selection) -> list[Trigger]:
     """Return the cause of each request."""
     requests, document = selected.requests, selected.document
-    times = [_times(one) for one in requests]
+    times = [_times(request) for request in requests]
     last = _chain_ends(requests)
     initiators = _initiators(requests, last)
     ended = _ended_before(requests, times, document)
@@ -171,7 +171,7 @@ def script(selected: Selection, triggers: Sequence[Trigger]) -> str:
     for number, one in enumerate(selected.requests):
         if one.follows is not None:
             places[number] = places[one.follows]
-    times = Counter(one.target for one in selected.requests)
+    times = Counter(request.target for request in selected.requests)
     plan = [
         _planned(
             selected, number, triggers[number], places, times[selected.requests[number].target]

@@ -180,7 +180,7 @@ def choose(document: HarDocument, name: str) -> Selection:
     if mistakes:
         raise ConfigError(first_mistakes(mistakes, name))
     left_out = Counter(reason for _, reason in dropped)
-    unanswered = tuple(_unanswered(dropped, {one.target for one in requests}))
+    unanswered = tuple(_unanswered(dropped, {request.target for request in requests}))
     return replace(_ordered(requests, left_out, changes, name), unanswered=unanswered)
 
 
@@ -206,9 +206,9 @@ def _of_page(document: HarDocument) -> tuple[list[HarEntry], tuple[str, ...]]:
     with_entries = {entry.page for entry in document.entries}
     pages = [page.id for page in document.pages if page.id in with_entries]
     first = pages[:1]
-    chosen = [one for one in document.entries if one.page in (*first, "") or not first]
+    chosen = [entry for entry in document.entries if entry.page in (*first, "") or not first]
     remarks = (f"the first of its {len(pages)} pages is replayed",) if pages[1:] else ()
-    return sorted(chosen, key=lambda one: (one.started_s, one.index)), remarks
+    return sorted(chosen, key=lambda entry: (entry.started_s, entry.index)), remarks
 
 
 def _reason_against(entry: HarEntry) -> str:
@@ -236,11 +236,11 @@ def _mistakes(entry: HarEntry, place: str) -> Iterator[Mistake]:
 
 
 def _mistakes_of_all(requests: Sequence[SelectedRequest], name: str) -> Iterator[Mistake]:
-    hosts = {one.host for one in requests}
+    hosts = {request.host for request in requests}
     if len(hosts) > MAX_ORIGINS:
         reason = f"has {len(hosts)} origins, more than {MAX_ORIGINS}"
         yield Mistake(name, reason, "leave some out")
-    starts = [one.entry.started_s for one in requests]
+    starts = [request.entry.started_s for request in requests]
     if requests and max(starts) - min(starts) > MAX_S:
         reason = f"lasts longer than {MAX_S:.0f} s"
         yield Mistake(name, reason, "leave out later requests")
@@ -250,7 +250,7 @@ def _ordered(
     requests: list[SelectedRequest], left_out: Counter[str], changes: tuple[str, ...], name: str
 ) -> Selection:
     """Put the document and its redirects first, and link all redirects."""
-    secured = [one for one in requests if not _only_secures(one)]
+    secured = [request for request in requests if not _only_secures(request)]
     left_out["redirects from http: to the same https: URL"] += len(requests) - len(secured)
     leading = _leading(secured)
     if not leading:
@@ -265,7 +265,7 @@ def _ordered(
         raise ConfigError(
             [Mistake(place, reason, "record a page that is loaded by GET and has a body")]
         )
-    if any(one.entry.url.lower().startswith("http:") for one in linked):
+    if any(request.entry.url.lower().startswith("http:") for request in linked):
         changes = (*changes, "requests over http: are replayed over https:")
     counted = Counter({reason: count for reason, count in left_out.items() if count})
     return Selection(tuple(linked), len(leading) - 1, counted, changes)

@@ -106,7 +106,7 @@ def server_times(requests: Sequence[SelectedRequest], sizes: Sequence[Size]) -> 
     return ServerTimes(
         delays_s=tuple(round(delay_s, 4) for delay_s in delays_s),
         capped=sum(delay_s < net_s for delay_s, net_s in zip(delays_s, nets_s, strict=True)),
-        unknown=sum(one.entry.timings.wait is None for one in requests),
+        unknown=sum(request.entry.timings.wait is None for request in requests),
         unconnected=unconnected,
     )
 
@@ -130,7 +130,11 @@ def _arrival(one: SelectedRequest, size: Size) -> _Arrival:
 
 def _received(arrivals: Sequence[_Arrival], records: Sequence[int]) -> float:
     """Return how long a byte may take, from when bodies arrived; 0 if too few did to know it."""
-    receiving = merged((one.head_s, one.ended_s) for one in arrivals if one.ended_s > one.head_s)
+    receiving = merged(
+        (arrival.head_s, arrival.ended_s)
+        for arrival in arrivals
+        if arrival.ended_s > arrival.head_s
+    )
     received_s = sum(end - begin for begin, end in receiving)
     heads = {begin for begin, _ in receiving}
     arrived = 0
@@ -168,12 +172,12 @@ def _round_trips_s(
     """
     connects: dict[str, float] = {}
     waits: dict[str, float] = {}
-    for one in requests:
-        if took_s := _round_trip_s(one):
-            connects[one.host] = min(took_s, connects.get(one.host, took_s))
-        if (wait_s := one.entry.timings.wait) is not None:
-            waits[one.host] = min(wait_s, waits.get(one.host, wait_s))
-    hosts = dict.fromkeys(one.host for one in requests)
+    for request in requests:
+        if took_s := _round_trip_s(request):
+            connects[request.host] = min(took_s, connects.get(request.host, took_s))
+        if (wait_s := request.entry.timings.wait) is not None:
+            waits[request.host] = min(wait_s, waits.get(request.host, wait_s))
+    hosts = dict.fromkeys(request.host for request in requests)
     unconnected = tuple(host for host in hosts if host not in connects)
     return {host: connects.get(host, waits.get(host, 0.0)) for host in hosts}, unconnected
 
@@ -211,8 +215,8 @@ class _UnderWay:
     """The bytes under way at any time on a link or a connection."""
 
     def __init__(self, arrivals: Sequence[_Arrival]) -> None:
-        sent = sorted((one.sent_s, one.bytes) for one in arrivals)
-        ended = sorted((one.ended_s, one.bytes) for one in arrivals)
+        sent = sorted((arrival.sent_s, arrival.bytes) for arrival in arrivals)
+        ended = sorted((arrival.ended_s, arrival.bytes) for arrival in arrivals)
         self._sent_s, self._ended_s = [at_s for at_s, _ in sent], [at_s for at_s, _ in ended]
         self._sent = [0, *accumulate(size for _, size in sent)]
         self._ended = [0, *accumulate(size for _, size in ended)]

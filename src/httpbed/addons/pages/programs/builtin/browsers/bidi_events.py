@@ -176,7 +176,7 @@ def _head_bytes(response: Json) -> int:
 def _fields(headers: Iterable[Json]) -> dict[str, str]:
     """Return header fields by name; those of one name are joined, one in each line."""
     found: dict[str, str] = {}
-    for one in headers:
-        name, value = str(one.get("name", "")), str(one.get("value", {}).get("value", ""))
+    for header in headers:
+        name, value = str(header.get("name", "")), str(header.get("value", {}).get("value", ""))
         found[name] = f"{found[name]}\n{value}" if name in found else value
     return found

@@ -79,7 +79,7 @@ class Browser:
 
     def pids(self) -> list[int]:
         """List the browser's processes, all descendants of this program."""
-        parents = {int(one.name): _parent(one) for one in _processes()}
+        parents = {int(process.name): _parent(process) for process in _processes()}
         pids = [os.getpid()]
         for pid in pids:
             pids += [child for child, parent in parents.items() if parent == pid]
