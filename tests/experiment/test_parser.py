@@ -49,7 +49,7 @@ def test_shipped_experiments_are_valid_for_parser_and_schema(text: str) -> None:
     [
         ('rate = "10 Mbit/s"', "rate = 10"),
         ('delay = "25 ms"', 'dealy = "25 ms"'),
-        ('kind = "download"', 'kind = "upload"'),
+        ('kind = "download"', 'kind = "copy"'),
         ("schema = 1", "schema = 2"),
         ('loss = ["0 %", "2 %"]', "loss = [0, 2]"),
         ('implementation = "nginx"', ""),
@@ -170,7 +170,7 @@ def test_six_mistakes_of_six_kinds_are_reported_at_once() -> None:
         .replace('delay = "25 ms"', 'dealy = "25 ms"')
         .replace('{ factor = "http_version" }', '{ factor = "http" }')
         .replace('["0 %", "2 %"]', '["0 %", "2 per cent"]')
-        .replace('kind = "download"', 'kind = "upload"')
+        .replace('kind = "download"', 'kind = "copy"')
     )
     assert set(mistakes_by_place(text)) >= {
         "replicates",

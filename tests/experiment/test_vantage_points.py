@@ -65,3 +65,50 @@ def test_a_client_that_changes_links_receives_on_each() -> None:
     handover = {"links": ["wifi", "cellular"], "kind": "address deleted", "when": {"at": "1 s"}}
     found = points(["client", "router", "server"], links, handover=handover)
     assert found.receiver == found.narrow == ((0, 1), (1, 0))
+
+
+def test_an_upload_is_watched_towards_the_server() -> None:
+    """Its receiver is the server; of equal links the client's own is the narrow one."""
+    pairs = (("client", "left"), ("left", "right"), ("right", "server"))
+    links: list[dict[str, Any]] = [
+        {"between": pair, "rate": "100 Mbit/s", "delay": delay}
+        for pair, delay in zip(pairs, ("2 ms", "10 ms", "5 ms"), strict=True)
+    ]
+    upload = {"workload": {"kind": "upload", "size": "1 MB"}}
+    found = points(["client", "left", "right", "server"], links, **upload)
+    assert (found.receiver, found.narrow) == (((2, 0),), ((0, 0),))
+    assert (round(found.beyond_s, 9), found.before_s) == (0.03, 0)
+
+
+def test_bounds_of_an_upload_are_those_of_the_way_up() -> None:
+    """Ceiling, bottleneck, least time and buckets; a competitor that downloads shares nothing."""
+    rates = {"up": {"rate": "2 Mbit/s"}, "down": {"rate": "20 Mbit/s"}}
+    document = {
+        "topology": {
+            "hosts": ["client", "rival", "middle", "server", "rivalserver"],
+            "links": [
+                {"between": ["client", "middle"]},
+                {"between": ["rival", "middle"]},
+                {"between": ["middle", "server"], **rates},
+                {"between": ["middle", "rivalserver"]},
+            ],
+        },
+        "roles": {
+            "client": {"implementation": "curl", "http_version": "2"},
+            "server": {"implementation": "nginx"},
+        },
+        "workload": {"kind": "upload", "size": "1 MB"},
+        "competitors": [
+            {
+                "client": {"implementation": "curl", "http_version": "2", "host": "rival"},
+                "server": {"implementation": "nginx", "host": "rivalserver"},
+                "workload": {"kind": "download", "size": "1 MB"},
+            }
+        ],
+    }
+    scenario = Scenario.model_validate(document)
+    assert scenario.bottleneck() == (2, 0)
+    assert scenario.ceiling_bit_s() == {2_000_000}
+    assert scenario.ideal_s() == 4.0
+    senders = [part for _, part in scenario.senders_of_bodies()]
+    assert senders == ["client", "competitor-1-server"]

@@ -201,3 +201,33 @@ def test_a_server_must_support_the_visit(server: str, visit: str, *, refused: bo
     client = {"implementation": "chromium-headless-shell", "http_version": "3"}
     stated = {**cast(client, {"implementation": server}), "workload": workload}
     assert bool(result(stated)) is refused
+
+
+UPLOAD = {"kind": "upload", "size": "1 MB"}
+
+
+@pytest.mark.parametrize(
+    ("roles", "place", "reason"),
+    [
+        ({"client": {"implementation": "aioquic"}}, "workload", "aioquic as a client cannot"),
+        ({"server": {"implementation": "haproxy"}}, "roles.server.implementation", "cannot be"),
+        ({"server": {"implementation": "caddy"}}, "workload", "caddy as a server cannot"),
+        ({"client": {"retry": "restart"}}, "roles.client.retry", "not upload"),
+        ({"client": {"congestion_control": "bbr"}}, "roles.client.congestion_control", "fixed"),
+        ({"proxies": [{"implementation": "nginx"}]}, "roles.proxies[0]", "no proxy can be"),
+    ],
+)
+def test_what_cannot_upload_is_refused(roles: dict[str, Any], place: str, reason: str) -> None:
+    """Clients, servers, retries and proxies, and a congestion control that has no effect."""
+    client = {"implementation": "curl", "http_version": "3", **roles.get("client", {})}
+    server = {"implementation": "nginx", **roles.get("server", {})}
+    more = {"proxies": roles["proxies"]} if "proxies" in roles else {}
+    stated = {**cast(client, server, **more), "workload": UPLOAD}
+    assert reason in result(stated)[place]
+
+
+def test_the_client_of_an_upload_has_a_congestion_control() -> None:
+    """Over TCP it is the kernel's; the server's is as unimportant as a downloading client's."""
+    client = {"implementation": "curl", "http_version": "2", "congestion_control": "bbr"}
+    server = {"implementation": "nginx", "congestion_control": "reno"}
+    assert result({**cast(client, server), "workload": UPLOAD}) == {}

@@ -28,7 +28,7 @@ CLI_S = 60.0
 
 @dataclass(frozen=True)
 class SmallExperiment:
-    """A small experiment: curl fetches one file from nginx."""
+    """A small experiment: curl fetches one file from nginx, or uploads one."""
 
     versions: tuple[str, ...] = ("1.1", "2", "3")
     replicates: int = 1
@@ -54,6 +54,7 @@ class SmallExperiment:
     """Further lines of the client's role."""
     on_server: str = ""
     """Further lines of the server's role."""
+    kind: str = "download"
     workload: str = ""
     """Further lines of the workload."""
     more: str = ""
@@ -90,7 +91,7 @@ congestion_control = "{self.congestion_control}"
 {self.on_server}
 
 [workload]
-kind = "download"
+kind = "{self.kind}"
 size = "{self.size}"
 {self.workload}
 

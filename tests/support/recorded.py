@@ -24,6 +24,8 @@ DEMO = (Path(__file__).parent / "versions_and_loss.toml").read_text(encoding="ut
 H2_LOSS, H3_CLEAN, PROXIED = "h2-loss", "h3-clean", "h3-proxied"
 HANDED_OVER = "handed-over"
 """An attempt whose client lost its address and whose connection migrated."""
+UPLOADED = "uploaded"
+"""An attempt whose client sent a file."""
 ALL = (H2_LOSS, H3_CLEAN, PROXIED)
 CATALOG = catalog.load()
 

@@ -116,7 +116,7 @@ CONGESTION_CONTROL = CheckDescriptor(
     "sender's congestion control",
     "bed",
     "every attempt",
-    "The accepted sockets have the experiment's congestion control; QUIC's is not observed.",
+    "The sender's sockets have the experiment's congestion control; QUIC's is not observed.",
 )
 CARRIED_OUT = CheckDescriptor(
     "trial carried out",
@@ -187,14 +187,15 @@ PASSED_ON = CheckDescriptor(
 STATUS_OF_ONE = CheckDescriptor(
     "status of the one answer",
     "subject",
-    "download",
-    "The only request was answered once, with status 200.",
+    "one file",
+    "The only request was answered once, with status 200; an upload with 200, 201 or 204.",
 )
 STATUS = CheckDescriptor(
     "status of the answers",
     "subject",
     "every attempt",
-    "Every request was answered, with status 200 or the status that retries and sites allow.",
+    "Every request was answered, with status 200 or the status that uploads, retries and sites"
+    " allow.",
 )
 LENGTHS = CheckDescriptor(
     "length of the answers",
@@ -214,6 +215,12 @@ BODIES = CheckDescriptor(
     "subject",
     "download",
     "The files that the client stored have the served files' lengths and SHA-256.",
+)
+BODIES_SENT = CheckDescriptor(
+    "bodies as sent",
+    "subject",
+    "upload",
+    "The files that the server stored have the lengths and SHA-256 of those that the client sent.",
 )
 
 CHECK_TABLES = Seam("checks", tuple)

@@ -22,7 +22,9 @@ CheckApplies = Literal[
     "hand-over",
     "HTTP/3",
     "proxies",
+    "one file",
     "download",
+    "upload",
     "page load",
     "recorded site",
 ]

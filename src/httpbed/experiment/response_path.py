@@ -1,8 +1,9 @@
-"""Where on the network a download is watched over time.
+"""Where on the network the bodies of the measured client are watched over time.
 
-What the client receives leaves its own link. A queue grows on the narrowest link: the links beyond
-it get no more than it lets through. So the time from a packet's leaving of the narrowest link until
-its answer comes back is that of the delays, and the round trip can be seen at that link.
+What their receiver gets leaves its own link: the client's in a download, the server's in an upload.
+A queue grows on the narrowest link: the links beyond it get no more than it lets through. So the
+time from a packet's leaving of the narrowest link until its answer comes back is that of the
+delays, and the round trip can be seen at that link.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.scenario import Scenario
 
 Place = tuple[int, int]
-"""A link's index, and its direction towards the client: 0 from its first host to its second."""
+"""A link's index, and its direction towards the receiver: 0 from its first host to its second."""
 
 
 @dataclass(frozen=True)
 class VantagePoints:
-    """The directions in which the responses to the measured client are watched."""
+    """The directions in which the measured client's bodies are watched."""
 
     receiver: tuple[Place, ...]
-    """The client's own links; with a hand-over several."""
+    """The receiver's own links; several for a client with a hand-over."""
     narrow: tuple[Place, ...]
     """The narrowest link; several where it is the client's own and the client changes it."""
     beyond_s: float
-    """Sum of the delays between the narrowest link and the client, in both directions."""
+    """Sum of the delays between the narrowest link and the receiver, in both directions."""
     before_s: float
     """Sum of the delays between the sender and the narrowest link, in both directions."""
 
@@ -38,12 +39,14 @@ class VantagePoints:
 
 
 def vantage_points(scenario: Scenario) -> VantagePoints:
-    """Return where a scenario's download is watched; of equal links the sender's is the narrow one.
+    """Return where a scenario's bodies are watched; of equal links the sender's is the narrow one.
 
-    The sender is the client's server, or the first proxy.
+    The ends are the client, and its server or the first proxy.
     """
     links = scenario.topology.links
-    route = [(link, 1 - direction) for link, direction in scenario.access()]
+    route = list(scenario.bodies_route(scenario.hops()[0], scenario.workload))
+    if scenario.workload.sender == "client":
+        route.reverse()  # from the receiver on
     rates = [links[link].directions()[way].mean_bit_s() or math.inf for link, way in route]
     place = max(index for index, rate in enumerate(rates) if rate == min(rates))
     host = scenario.hosts["client"]
@@ -57,7 +60,7 @@ def vantage_points(scenario: Scenario) -> VantagePoints:
     )
 
 
-# Token buckets on the response path, and the bytes that pass each of them.
+# Token buckets on the path of bodies, and the bytes that pass each of them.
 #
 # A bucket is full at first, so its first burst passes at line rate (RFC 2215 section 4.2). If the
 # bucket is larger than the whole transfer, its rate never limits anything.
@@ -69,7 +72,7 @@ class BucketLoad:
 
     link: str
     source: str
-    """The host at the link's end that sends the responses."""
+    """The host at the link's end that sends the bodies."""
     rate_bit_s: int
     burst_bytes: int
     size: int
@@ -90,12 +93,12 @@ class BucketLoad:
 
 
 def bucket_loads(scenario: Scenario) -> tuple[BucketLoad, ...]:
-    """Return every bucket on the response path of a client, in the order of the links."""
+    """Return every bucket that bodies of a client pass, in the order of the links."""
     sizes = Counter[tuple[int, int]]()
     for group in scenario.client_groups:
         for hop in group.hops():
-            for index, direction in scenario.route(hop.client, hop.server):
-                sizes[index, 1 - direction] += group.workload.body_bytes()
+            for place in scenario.bodies_route(hop, group.workload):
+                sizes[place] += group.workload.body_bytes()
     loads = []
     for (index, direction), size in sorted(sizes.items()):
         link = scenario.topology.links[index]

@@ -118,7 +118,7 @@ class Hop(Value):
     client: str
     """Name of the part that sends the requests: the client, or a proxy as a client."""
     server: str
-    """Name of the part that answers them: a proxy, or the server. It sends the bodies."""
+    """Name of the part that answers them: a proxy, or the server."""
     http_version: HttpVersion
 
     @property

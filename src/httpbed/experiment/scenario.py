@@ -46,7 +46,7 @@ class Competitor(Value):
 
 @dataclass(frozen=True)
 class ClientGroup:
-    """A client with its proxies and servers, and what it fetches."""
+    """A client with its proxies and servers, and what it fetches or uploads."""
 
     prefix: str
     """Prefix of its parts' names: empty for the measured client, else ``competitor-1-`` or so."""
@@ -54,6 +54,10 @@ class ClientGroup:
     workload: Workload
     after_s: float = 0.0
     """Start of the client, in seconds after the measured client's start."""
+
+    def sender(self, hop: Hop) -> str:
+        """Return the name of the part that sends the bodies on a hop."""
+        return hop.client if self.workload.sender == "client" else hop.server
 
     def parts(self) -> Iterator[tuple[str, Role, str]]:
         """Yield name, role and host of each part, client first, servers last."""
@@ -78,7 +82,7 @@ class Scenario(Value):
     roles: Roles
     """The client, the proxies and the server. A host without a role is a router."""
     workload: StatedWorkload
-    """What is fetched."""
+    """What is fetched or uploaded."""
     competitors: list[Competitor] = Field(default_factory=list, max_length=16)
     """Other clients and servers that use the network at the same time, to measure fairness."""
     handover: StatedHandover | None = None
@@ -122,6 +126,11 @@ class Scenario(Value):
     def hops(self) -> list[Hop]:
         """List the hops of every client's requests; the measured client's come first."""
         return [hop for group in self.client_groups for hop in group.hops()]
+
+    def senders_of_bodies(self) -> Iterator[tuple[Hop, str]]:
+        """Yield each hop with the name of the part that sends the bodies on it."""
+        for group in self.client_groups:
+            yield from ((hop, group.sender(hop)) for hop in group.hops())
 
     @cached_property
     def hosts(self) -> dict[str, str]:
@@ -167,6 +176,12 @@ class Scenario(Value):
         first = self.hops()[0]
         return self.route(first.client, first.server)
 
+    def bodies_route(self, hop: Hop, workload: Workload) -> Route:
+        """Return the links of a hop from its client on, each with the direction of the bodies."""
+        is_up = workload.sender == "client"
+        route = self.route(hop.client, hop.server)
+        return tuple((link, way if is_up else 1 - way) for link, way in route)
+
     @property
     def link(self) -> Link:
         """The client's own link."""
@@ -177,18 +192,19 @@ class Scenario(Value):
         return 1 - self.access()[0][1]
 
     def bottleneck(self) -> tuple[int, int]:
-        """Return the narrowest link towards the client on its first hop, with its direction.
+        """Return the narrowest link of the client's first hop, with the direction of its bodies.
 
         The rate of a link is divided by the number of hops that send over it. Of links with equal
         rates, the one closest to the client is returned.
         """
         used = Counter(
-            (link, 1 - direction)
-            for hop in self.hops()
-            for link, direction in self.route(hop.client, hop.server)
+            place
+            for group in self.client_groups
+            for hop in group.hops()
+            for place in self.bodies_route(hop, group.workload)
         )
-        downstream = [(link, 1 - direction) for link, direction in self.access()]
-        return min(downstream, key=lambda one: (self._mean_bit_s(*one) or math.inf) / used[one])
+        passed = self.bodies_route(self.hops()[0], self.workload)
+        return min(passed, key=lambda one: (self._mean_bit_s(*one) or math.inf) / used[one])
 
     def _mean_bit_s(self, link: int, direction: int) -> int | None:
         return self.topology.links[link].directions()[direction].mean_bit_s()
@@ -202,16 +218,16 @@ class Scenario(Value):
         return sum(link.rtt_s() for link in self.links(route))
 
     def ceiling_bit_s(self) -> set[int]:
-        """Return the rates over time, in bit/s, of the narrowest link that all responses pass.
+        """Return the rates over time, in bit/s, of the narrowest link that all bodies pass.
 
-        Links to servers behind a balancing proxy do not count, because responses pass only one of
+        Links to servers behind a balancing proxy do not count, because bodies pass only one of
         them. Empty if no link has a rate.
         """
         passed = [hop for hop in hops(self.roles) if not self._is_balanced(hop)]
         rates = [
-            self.topology.links[link].rates(1 - direction)
+            self.topology.links[link].rates(direction)
             for hop in passed
-            for link, direction in self.route(hop.client, hop.server)
+            for link, direction in self.bodies_route(hop, self.workload)
         ]
         return min(filter(None, rates), key=max, default=set())
 
@@ -221,9 +237,9 @@ class Scenario(Value):
     def ideal_s(self) -> float:
         """Return the seconds that all bodies take at the mean rate of the narrowest link."""
         rates = [
-            self._mean_bit_s(index, 1 - direction)
+            self._mean_bit_s(index, direction)
             for hop in hops(self.roles)
-            for index, direction in self.route(hop.client, hop.server)
+            for index, direction in self.bodies_route(hop, self.workload)
         ]
         limits = [rate for rate in rates if rate]
         return self.workload.body_bytes() * 8 / min(limits) if limits else 0.0

@@ -1,6 +1,6 @@
-"""Workloads: what a client fetches, and what any kind of workload answers.
+"""Workloads: what a client fetches or uploads, and what any kind of workload answers.
 
-Here is the download of files; :mod:`~httpbed.experiment.workload_kinds` has those of addons, too.
+Here are transfers of files; :mod:`~httpbed.experiment.workload_kinds` has addons' kinds, too.
 What programs can do (:data:`Capability`) is the core's: recipes declare it, whichever addons there
 are.
 """
@@ -20,6 +20,7 @@ from httpbed.base.value import Value
 DownloadCapability = Literal[
     "download", "parallel", "connections", "rounds", "parallel rounds", "resumed", "early data"
 ]
+UploadCapability = Literal["upload"]
 PageCapability = Literal[
     "page",
     "recorded page",
@@ -32,9 +33,10 @@ PageCapability = Literal[
     "page: CPU slowdown",
 ]
 """A capability that a page load needs of the client, or of the server."""
-Capability = DownloadCapability | PageCapability
+Capability = DownloadCapability | UploadCapability | PageCapability
 """A capability that a workload needs and that a recipe declares for its program."""
 Resumption = Literal["none", "resumed", "early data"]
+Sender = Literal["client", "server"]
 PageVisit = Literal["cold", "warm connection", "repeat view", "resumed", "early data", "discovery"]
 """A browser's state at the beginning of a load."""
 OWN_ORIGIN = "server.httpbed.test"
@@ -43,7 +45,7 @@ resolves on the Internet (RFC 6761)."""
 
 
 class Workload(Value):
-    """What a client fetches in a trial."""
+    """What a client fetches or uploads in a trial."""
 
     kind: str
     """The kind of workload."""
@@ -59,6 +61,11 @@ class Workload(Value):
     @abstractmethod
     def body_bytes(self) -> int:
         """Return the total length of all bodies."""
+
+    @property
+    def sender(self) -> Sender:
+        """The end of a hop that sends the bodies; all else that has a direction follows from it."""
+        return "server"
 
     @property
     def resumes(self) -> Resumption:
@@ -91,24 +98,16 @@ class Workload(Value):
         return False
 
 
-class Download(Workload):
-    """Files, fetched over new connections."""
+class FileTransfer(Workload):
+    """Files that are transferred over new connections."""
 
-    kind: Literal["download"]
-    """``download``: one GET request for each file."""
     size: Bytes = Field(le=10**10)
     """Size of each file. Its content is random text generated from the experiment's seed."""
     files: int = Field(default=1, ge=1, le=1000, strict=True)
-    """Number of files of this size that are fetched at the same time."""
+    """Number of files of this size that are transferred at the same time."""
     connections: int = Field(default=1, ge=1, le=100, strict=True)
     """Number of connections. HTTP/1.1 browsers open six. HTTP/2 and HTTP/3 use one; more are
     rejected."""
-    rounds: int = Field(default=1, ge=1, le=1000, strict=True)
-    """Number of times that all files are fetched, one after another. From the second round on, the
-    connections are warm."""
-    resumption: Resumption = "none"
-    """``resumed``: the client has a TLS ticket from an earlier visit, which is not measured (RFC
-    8446 section 2.2). ``early data``: it also sends its request in the first flight."""
 
     @field_validator("connections")
     @classmethod
@@ -118,6 +117,52 @@ class Download(Workload):
             have = f"{connections} connections for {files} file{'s' * (files > 1)}"
             raise RejectedValueError(have, "use at most one per file")
         return connections
+
+    @property
+    def transfers_of_each(self) -> int:
+        """How many times each file is transferred."""
+        return 1
+
+    def requests(self) -> int:
+        """Return the number of requests."""
+        return self.files * self.transfers_of_each
+
+    def body_bytes(self) -> int:
+        """Return the total length of all bodies."""
+        return self.size * self.requests()
+
+
+class Upload(FileTransfer):
+    """Files that the client sends over new connections."""
+
+    kind: Literal["upload"]
+    """``upload``: one PUT request for each file, to a server that stores it."""
+
+    @property
+    def sender(self) -> Sender:
+        """The client."""
+        return "client"
+
+    def needs(self) -> Iterator[UploadCapability | DownloadCapability]:
+        """Yield the capabilities that client and server need."""
+        yield "upload"
+        if self.files > 1:
+            yield "parallel"
+        if self.connections > 1:
+            yield "connections"
+
+
+class Download(FileTransfer):
+    """Files, fetched over new connections."""
+
+    kind: Literal["download"]
+    """``download``: one GET request for each file."""
+    rounds: int = Field(default=1, ge=1, le=1000, strict=True)
+    """Number of times that all files are fetched, one after another. From the second round on, the
+    connections are warm."""
+    resumption: Resumption = "none"
+    """``resumed``: the client has a TLS ticket from an earlier visit, which is not measured (RFC
+    8446 section 2.2). ``early data``: it also sends its request in the first flight."""
 
     def needs(self) -> Iterator[DownloadCapability]:
         """Yield the capabilities that the client needs."""
@@ -143,10 +188,7 @@ class Download(Workload):
         """Number of visits before the measured one: one, which gets the ticket."""
         return int(self.resumption != "none")
 
-    def requests(self) -> int:
-        """Return the number of requests."""
-        return self.files * self.rounds
-
-    def body_bytes(self) -> int:
-        """Return the total length of all bodies."""
-        return self.size * self.requests()
+    @property
+    def transfers_of_each(self) -> int:
+        """How many times each file is fetched."""
+        return self.rounds

@@ -1,4 +1,4 @@
-"""Every kind of workload: the core's download, and those that addons register."""
+"""Every kind of workload: the core's download and upload, and those that addons register."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import Discriminator, Tag, TypeAdapter
 from pydantic.json_schema import SkipJsonSchema
 
 from httpbed.base.addon import Seam, refuse_duplicates
-from httpbed.experiment.workload import Capability, Download, Workload
+from httpbed.experiment.workload import Capability, Download, Upload, Workload
 
 NO_SUCH_KIND = "no_such_kind"
 """pydantic's error type for a workload of an unknown kind."""
@@ -21,7 +21,7 @@ WORKLOADS = Seam("kinds of workload", type)
 
 
 def _kinds() -> dict[str, type[Workload]]:
-    models: list[Any] = [Download, *WORKLOADS.provided()]
+    models: list[Any] = [Download, Upload, *WORKLOADS.provided()]
     kinds = [model.model_fields["kind"].annotation.__args__[0] for model in models]
     refuse_duplicates(WORKLOADS.name, kinds)
     return dict(zip(kinds, models, strict=True))

@@ -129,7 +129,10 @@ class Run(Value):
     choose: dict[str, Choice] = Field(default_factory=dict)
     """Variables that only this recipe has."""
     each_request: list[str] = Field(default_factory=list)
-    """Words for each requested file; together they are ``{requests}``."""
+    """Words for each file to fetch; together they are ``{requests}``."""
+    each_upload: list[str] = Field(default_factory=list)
+    """Words for each file to upload, in place of ``each_request``: ``{content}{path}`` is the file
+    to send."""
     each_upstream: str = ""
     """Text for each upstream; together they are ``{upstreams}``."""
     each_origin: str = ""
@@ -170,10 +173,9 @@ class Run(Value):
             variables[kind] = _chosen(record.text if kind in part.kept else absent, variables)
         for name, choice in self.choose.items():
             variables[name] = _chosen(choice.values[deciding[choice.by]], variables)
+        words = self.each_request if part.sender == "server" else self.each_upload
         variables["requests"] = [
-            filled
-            for each in part.each_request()
-            for filled in fill_words(self.each_request, variables | each)
+            filled for each in part.each_request() for filled in fill_words(words, variables | each)
         ]
         variables["upstreams"] = "".join(
             fill(self.each_upstream, variables | each) for each in part.each_upstream()

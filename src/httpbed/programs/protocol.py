@@ -22,12 +22,14 @@ from httpbed.experiment.kept import KEYS
 if TYPE_CHECKING:
     from httpbed.experiment.metric import Observation
     from httpbed.experiment.roles import Retry
+    from httpbed.experiment.workload import Sender
 
 
 AUTHORITY, CERTIFICATE, KEY, KEY_PIN = "ca.pem", "server.pem", "server.key", "server.spki"
 """Names of the files in the folder of certificates."""
 
 RoleName = Literal["client", "proxy", "server"]
+_TRANSFERS = {"server": "download", "client": "upload"}
 Visit = Literal["prior", "measured"]
 
 
@@ -41,12 +43,12 @@ class Upstream:
 
 @dataclass(frozen=True)
 class FileToFetch:
-    """One file that a client downloads."""
+    """One file that a client fetches or uploads."""
 
     path: str
     """Path in the URL."""
     body: str
-    """File in which the client stores the body, as the client sees it."""
+    """File in which its receiver stores the body, as the receiver sees it."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class Part:
     """Folder with :data:`AUTHORITY`, :data:`CERTIFICATE`, :data:`KEY` and :data:`KEY_PIN`, as the
     program sees it."""
     content: str
-    """Folder with the files to serve, as the program sees it."""
+    """Folder with the files that the program sends, as it sees it."""
     time_limit_s: float
     file_bytes: int
     """Upper bound of every file that the program writes."""
@@ -144,6 +146,8 @@ class Part:
     """Knobs that differ from upstream's defaults."""
     page: PageToLoad | None = None
     """The page to load instead of ``fetches``."""
+    sender: Sender = "server"
+    """The end that sends the files."""
     kept: frozenset[str] = frozenset()
     """The kinds of records (:data:`~httpbed.experiment.kept.KINDS`) that the trial keeps."""
 
@@ -180,14 +184,14 @@ class Part:
             "http_version": self.http_version,
             "upstream_http_version": self.upstream_http_version,
             "time_limit_s": f"{self.time_limit_s:.0f}",
-            "workload": "page" if self.page else "download",
+            "workload": "page" if self.page else _TRANSFERS[self.sender],
             "announces": "HTTP/3" if self.page and self.http_version == "3" else "nothing",
             **(self.page or NO_PAGE).variables(),
         }
 
     @property
     def transfers(self) -> Literal["one", "several"]:
-        """Whether the program fetches one file once, or more, retries included."""
+        """Whether the program transfers one file once, or more, retries included."""
         is_one = len(self.fetches) == self.rounds == 1 and self.retry == "none"
         return "one" if is_one else "several"
 

@@ -23,6 +23,7 @@ from httpbed.programs.recipe import Recipe
 
 DOWNLOADS = frozenset(get_args(DownloadCapability))
 PAGES = frozenset(get_args(PageCapability))
+KINDS = ("download", "upload", "page")
 SHELLS = frozenset({"sh", "bash", "dash"})
 _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
 _NO_SHELL = "is shell syntax, but no shell interprets the command"
@@ -136,8 +137,9 @@ def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     usable = {"keep": always, "choose": variables}
     for place, text in run.templates():
         yield from _unknown(place, text, usable.get(place.split(".")[0], variables | LISTS))
-    for index, word in enumerate(run.each_request):
-        yield from _unknown(f"each_request[{index}]", word, variables | REQUEST_VARIABLES)
+    for name in ("each_request", "each_upload"):
+        for index, word in enumerate(getattr(run, name)):
+            yield from _unknown(f"{name}[{index}]", word, variables | REQUEST_VARIABLES)
     yield from _unknown("each_upstream", run.each_upstream, variables | UPSTREAM_VARIABLES)
     yield from _unknown("each_origin", run.each_origin, variables | ORIGIN_VARIABLES)
     several = {"requests"} | {
@@ -191,7 +193,7 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "ip_version": ("4", "6"),
         "resumption": resumptions,
         "visit": ("prior", "measured"),
-        "workload": [kind for kind in ("download", "page") if kind in recipe.workloads],
+        "workload": [kind for kind in KINDS if kind in recipe.workloads],
         "announces": ("nothing", "HTTP/3"),
         "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
         "net_log": ("on", "off"),

@@ -28,6 +28,7 @@ OF_SERVERS = frozenset(
     {
         "resumed",
         "early data",
+        "upload",
         "page",
         "recorded page",
         "page: repeat view",
@@ -40,6 +41,7 @@ OF_SERVERS = frozenset(
 UNRECORDED = ("page: discovery", "page: repeat view")
 """Visits that need response headers which a HAR file may lack."""
 RECORDED: Capability = "recorded page"
+UPLOAD: Capability = "upload"
 _REQUESTED_BY: Mapping[Capability, tuple[str, ...]] = {
     "parallel": ("files",),
     "connections": ("connections",),
@@ -189,6 +191,10 @@ def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Ro
         reason = "no proxy has the names and certificates of a recorded page's origins"
         yield RoleMistake(assigned.path, reason, "leave proxies out, or load another page")
         return
+    if assigned.role == "proxy" and UPLOAD in assigned.needs:
+        reason = "no proxy can be in an upload's path: httpbed does not observe what it passes on"
+        yield RoleMistake(assigned.path, reason, "leave proxies out, or download")
+        return
     of_client = [need for need in assigned.needs if need != RECORDED]
     needs = of_client if assigned.role == "client" else _of_servers(assigned.needs)
     for need in needs:
@@ -253,14 +259,15 @@ def _knob_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMi
 def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
     """Yield a mistake for an algorithm that the program would ignore, such as one fixed for QUIC.
 
-    The congestion control of a client that only downloads does not matter, so any of the kernel's
-    algorithms is accepted.
+    The congestion control of an end that sends no bodies does not matter, so any of the kernel's
+    algorithms is accepted of a client that only downloads, and of the server of an upload.
     """
     algorithm = assigned.document.get("congestion_control")
     if not isinstance(algorithm, str) or assigned.http_version is None:
         return
     control = recipe.congestion_control
-    if assigned.role == "client" and algorithm in {*control.allowed("tcp"), FIXED}:
+    receiver = "server" if UPLOAD in assigned.needs else "client"
+    if assigned.role == receiver and algorithm in {*control.allowed("tcp"), FIXED}:
         return
     if reason := recipe.refuses_control(assigned.transport, algorithm):
         yield RoleMistake((*assigned.path, "congestion_control"), reason)

@@ -55,7 +55,8 @@ def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> floa
 def _packets_s(hop: Hop, scenario: Scenario, controls: Controls, rtt_s: float) -> float:
     """Packets per second that the sender's congestion control lets through."""
     loss = _loss(hop, scenario)
-    role = next(role for name, role, _ in scenario.parts() if name == hop.server)
+    sender = scenario.client_groups[0].sender(hop)
+    role = next(role for name, role, _ in scenario.parts() if name == sender)
     control = controls(role.implementation, hop.transport, role.congestion_control)
     if not 0 < loss < 1 or control in INDIFFERENT_TO_LOSS:
         return float("inf")
@@ -67,8 +68,8 @@ def _packets_s(hop: Hop, scenario: Scenario, controls: Controls, rtt_s: float) -
 def _loss(hop: Hop, scenario: Scenario) -> float:
     """Share of the sender's packets that the links lose on the way; of listed ones nothing."""
     passed = 1.0
-    for index, way in scenario.route(hop.client, hop.server):
-        loss = scenario.topology.links[index].directions()[1 - way].loss
+    for index, way in scenario.bodies_route(hop, scenario.workload):
+        loss = scenario.topology.links[index].directions()[way].loss
         mean = loss.mean if isinstance(loss, GilbertElliott) else loss
         passed *= 1 - mean if isinstance(mean, float) else 1
     return 1 - passed

@@ -122,6 +122,8 @@ class PlannedClient:
     process: ProcessSpec
     after_s: float = 0.0
     """Seconds after the measured client."""
+    receiver: str | None = None
+    """The part that stores the bodies; None: the client's own."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class AttemptPlan:
     pings: tuple[tuple[Ping, ...], ...]
     """Groups that run one after the other; the pings of a group share no link."""
     sockets: Mapping[str, ProcessSpec]
-    """Commands that read the accepted sockets of each part that sends by TCP."""
+    """Commands that read the sockets of each part that sends bodies by TCP."""
     datagrams: Mapping[str, ProcessSpec]
     """Commands that read the UDP counters of each host that receives QUIC."""
     kept: frozenset[str]

@@ -121,7 +121,7 @@ Connection = Mapping[str, Any]
 def request_s(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> float | None:
     """Return the seconds from the client's first packet to the end of its last connection.
 
-    ``size`` is the length of all bodies; 0 if it is not known.
+    ``size`` is the length of all bodies that it fetches; 0 if it is not known.
     """
     connections = hop.near(evidence.connections)
     if not connections:
@@ -142,15 +142,17 @@ def request_ended_ns(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> i
 def received_bytes(hops: Sequence[NetworkHop], evidence: AttemptEvidence) -> int:
     """Return the payload that was delivered to a client of these hops until its answers ended.
 
-    Results of older emulators tell only what its links delivered in the whole trial.
+    Of a client that uploads, it is what the links delivered to its server in the whole trial.
+    Results of older emulators tell no more of other clients, either.
     """
     connections = [connection for hop in hops for connection in hop.near(evidence.connections)]
-    if all("answer_bytes" in connection for connection in connections):
+    fetches = all(hop.sender == hop.server for hop in hops)
+    if fetches and all("answer_bytes" in connection for connection in connections):
         sizes = Counter[str]()
         for connection in connections:
             sizes[connection["link"]] += int(connection["answer_bytes"])
         return sum(min(size, evidence.most_taken(link, size)) for link, size in sizes.items())
-    sides = {path.downstream for hop in hops for path in hop.paths}
+    sides = {direction for hop in hops for direction in hop.arrivals}
     return sum(
         int(evidence.link["directions"][direction]["bytes"]["delivered"]) for direction in sides
     )

@@ -1,4 +1,4 @@
-"""Makes the files to fetch: random plain text by Faker, kept in the cache.
+"""Makes the files to transfer: random plain text by Faker, kept in the cache.
 
 Faker writes about two megabytes per second. So it writes a store of paragraphs once per seed, and
 each file draws from them with its own seed: ten megabytes take a tenth of a second.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.base import disk, folders, seeds
-from httpbed.experiment.workload import Download, Workload
+from httpbed.experiment.workload import FileTransfer, Workload
 
 PARAGRAPHS = 2000
 SENTENCES = 8
@@ -39,7 +39,7 @@ PRIOR = ContentFile("/prior.txt", 1000, 0)
 
 @dataclass(frozen=True)
 class Content:
-    """A file to serve."""
+    """A file to send."""
 
     path: Path
     size: int
@@ -54,7 +54,7 @@ class Content:
 
 def targets(workload: Workload) -> tuple[ContentFile, ...]:
     """Return the files of one round, numbered where there are several; a page has none."""
-    if not isinstance(workload, Download):
+    if not isinstance(workload, FileTransfer):
         return ()
     size = workload.size
     if workload.files == 1:
@@ -64,7 +64,7 @@ def targets(workload: Workload) -> tuple[ContentFile, ...]:
 
 
 def ensure_all(seed: int, workloads: Iterable[Workload]) -> dict[str, Content]:
-    """Return all files that workloads fetch, by their path in a URL."""
+    """Return all files that workloads transfer, by their path in a URL."""
     workloads = list(workloads)
     wanted = {target for workload in workloads for target in targets(workload)}
     if any(workload.visits_before for workload in workloads):

@@ -16,7 +16,7 @@ from httpbed.bed.network.kernel import READINGS
 from httpbed.bed.network.network_processes import counters_file
 from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.kept import LINK_RESULT
-from httpbed.experiment.workload import Download
+from httpbed.experiment.workload import FileTransfer
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness
@@ -67,7 +67,7 @@ class AttemptEvidence:
     """Servers and proxies that ran until the client ended."""
     client_s: float
     bodies: Mapping[str, Sequence[Body | None]]
-    """What each client stored, file by file; None where it stored nothing."""
+    """What each client stored, file by file, or its server of an upload; None: nothing."""
     pressure: Mapping[str, Any]
     """``source`` and ``seconds`` of waiting for a CPU while the client ran."""
     link: Mapping[str, Any]
@@ -75,7 +75,7 @@ class AttemptEvidence:
     pings_s: Mapping[str, Sequence[float]]
     """Idle round-trip times of each path of each hop, by the path's title."""
     algorithms: Mapping[str, frozenset[str]]
-    """TCP congestion control of each sender's accepted sockets, as the kernel reports it."""
+    """TCP congestion control of each sender's sockets, as the kernel reports it."""
     reports: Mapping[str, ProgramReport]
     """What each part's own files report, without the requests of prior visits."""
     fairness: FairShares | None = None
@@ -151,9 +151,10 @@ class JudgedAttempt:
             one.judgement(self) for one in TRIAL_ADDITIONS.provided(self.planned.scenario.words)
         )
 
-    def stores_bodies(self, client: str) -> bool:
-        """Whether a client stores what it fetches."""
-        return self.catalog[self.planned.scenario.implementations[client]].stores_bodies
+    def stores_bodies(self, chain: Chain) -> bool:
+        """Whether a client stores what it fetches, or its server what it uploads."""
+        client = self.catalog[self.planned.scenario.implementations[chain.client]]
+        return client.stores_bodies or chain.workload.sender == "client"
 
 
 def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEvidence:
@@ -204,7 +205,7 @@ class _Reader:
         }
 
     def algorithms(self) -> dict[str, frozenset[str]]:
-        return {hop.server: algorithms(self._text(sockets_file(hop))) for hop in self.planned.hops}
+        return {hop.sender: algorithms(self._text(sockets_file(hop))) for hop in self.planned.hops}
 
     def datagrams(self) -> dict[str, HostDatagrams]:
         texts = {one: self._text(datagrams_file(one)) for one in quic_hosts(self.planned.hops)}
@@ -213,7 +214,7 @@ class _Reader:
     def fairness(self) -> FairShares | None:
         if not self.planned.scenario.competitors:
             return None
-        clients = {chain.client: chain.hops[0].downstream for chain in self.planned.chains}
+        clients = {chain.client: chain.hops[0].arrivals[0] for chain in self.planned.chains}
         return fairness.read(self.artifacts, clients)
 
     def silent(self) -> frozenset[str]:
@@ -268,7 +269,7 @@ def _datagrams(text: str) -> HostDatagrams:
 
 def _of_visit(chain: Chain, log: ProgramReport, client: ProgramReport) -> ProgramReport:
     """Leave the requests of prior visits out of a server's or proxy's log."""
-    if not isinstance(chain.workload, Download):  # its client lists the requests of both visits
+    if not isinstance(chain.workload, FileTransfer):  # its client lists the requests of both visits
         return divided(log, client.before)
     return replace(log, requests=measured(log.requests, chain.workload.visits_before))
 

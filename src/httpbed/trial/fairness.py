@@ -1,7 +1,8 @@
 """How clients shared the network while all were active, from the emulator's log.
 
 A host with a role does not forward, so everything that a client's own link delivers is the
-client's. A client is active from the first packet that reaches it to the last. Rates are taken over
+client's. So it is with the server's link of a client that uploads. A client is active from the
+first packet that is delivered so to the last. Rates are taken over
 the whole bins of ten milliseconds in which all clients are active. The bins are all that is kept of
 the log, unless the user asks for it.
 """
@@ -29,12 +30,12 @@ SHORTEST_S = 0.1
 
 @dataclass(frozen=True)
 class FairShares:
-    """What each client received while all were active."""
+    """What was delivered of each client's bodies while all were active."""
 
     lasted_s: float
     """Seconds in which all were active."""
     rates_bit_s: Mapping[str, float]
-    """Bits of IP packets per second that each client received in that time."""
+    """Bits of IP packets per second that each client, or its server, received in that time."""
 
     def share(self, client: str) -> float:
         """Return a client's share of what all received."""
@@ -60,7 +61,7 @@ def delivered(log: PacketLog) -> dict[tuple[int, int], int]:
 
 
 def read(artifacts: Path, clients: Mapping[str, int]) -> FairShares | None:
-    """Read what :func:`reduce` wrote; ``clients`` maps names to the direction towards each.
+    """Read what :func:`reduce` wrote; ``clients`` maps names to the direction of their bodies.
 
     None: there is no file, or the clients were never active together.
     """

@@ -25,6 +25,8 @@ class HopPath:
     """Names of those links."""
     downstream: int
     """Direction of the first link that leads to the client, as the emulator numbers directions."""
+    upstream: int
+    """Direction of the last link that leads to the server."""
     over: int | None = None
     """Index of the access link that the path begins with, where a client has several."""
 
@@ -41,6 +43,8 @@ class NetworkHop:
     """HTTP version of its requests."""
     transport: Transport
     """The transport protocol of that version."""
+    sender: str
+    """Name of the part that sends the bodies: the client or the server."""
     client_host: str
     server_host: str
     server_address: str
@@ -65,6 +69,17 @@ class NetworkHop:
     def downstream(self) -> int:
         """Direction towards the client on the first path, as the emulator numbers directions."""
         return self.paths[0].downstream
+
+    @property
+    def sender_host(self) -> str:
+        """The host of the part that sends the bodies."""
+        return self.client_host if self.sender == self.client else self.server_host
+
+    @property
+    def arrivals(self) -> list[int]:
+        """Directions towards the receiver of the bodies, on its own link of each path."""
+        is_up = self.sender == self.client
+        return [path.upstream if is_up else path.downstream for path in self.paths]
 
     def is_between(self, connection: Mapping[str, Any]) -> bool:
         """Whether a connection in the emulator's result belongs to this hop."""
@@ -136,6 +151,11 @@ class Chain:
         return [name for name in self.responders if name in clients]
 
     @property
+    def fetched_bytes(self) -> int:
+        """Total length of the bodies that the client fetches; 0 in an upload."""
+        return self.workload.body_bytes() if self.workload.sender == "server" else 0
+
+    @property
     def discovers(self) -> bool:
         """Whether its prior visit uses another HTTP version than the measured one."""
         return self.workload.discovers
@@ -161,7 +181,9 @@ def chains(scenario: Scenario, hops: Sequence[NetworkHop]) -> tuple[Chain, ...]:
 
 def locate(scenario: Scenario, net: NetworkPlan) -> tuple[NetworkHop, ...]:
     """Find every hop of a scenario in its network."""
-    return tuple(_located(hop, scenario, net) for hop in scenario.hops())
+    return tuple(
+        _located(hop, sender, scenario, net) for hop, sender in scenario.senders_of_bodies()
+    )
 
 
 def ping_file(hop: NetworkHop, path: HopPath) -> str:
@@ -171,8 +193,8 @@ def ping_file(hop: NetworkHop, path: HopPath) -> str:
 
 
 def sockets_file(hop: NetworkHop) -> str:
-    """Name the file with the sockets that a hop's server accepted."""
-    return f"sockets-{hop.server}.txt"
+    """Name the file with the sockets of a hop's sender."""
+    return f"sockets-{hop.sender}.txt"
 
 
 def datagrams_file(host: str) -> str:
@@ -191,7 +213,7 @@ def address(endpoint: str) -> str:
     return endpoint.rpartition(":")[0].strip("[]")
 
 
-def _located(hop: Hop, scenario: Scenario, net: NetworkPlan) -> NetworkHop:
+def _located(hop: Hop, sender: str, scenario: Scenario, net: NetworkPlan) -> NetworkHop:
     client, server = scenario.hosts[hop.client], scenario.hosts[hop.server]
     own = [access.link for access in net.access if access.end.host == client]
     over: list[int | None] = [*own] or [None]
@@ -200,6 +222,7 @@ def _located(hop: Hop, scenario: Scenario, net: NetworkPlan) -> NetworkHop:
         server=hop.server,
         http_version=hop.http_version,
         transport=hop.transport,
+        sender=sender,
         client_host=client,
         server_host=server,
         server_address=net.address(server, client),
@@ -210,10 +233,12 @@ def _located(hop: Hop, scenario: Scenario, net: NetworkPlan) -> NetworkHop:
 def _path(client: str, server: str, net: NetworkPlan, over: int | None) -> HopPath:
     route = net.route(client, server, over)
     first, side = route[0]
+    last, last_side = route[-1]
     return HopPath(
         client_address=net.ends[first][side].address,
         links=tuple(link for link, _ in route),
         names=tuple(net.topology.links[link].name for link, _ in route),
         downstream=2 * first + 1 - side,
+        upstream=2 * last + last_side,
         over=over,
     )

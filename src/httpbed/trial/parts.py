@@ -13,7 +13,7 @@ from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Hop, Role
 from httpbed.experiment.scenario import ClientGroup, Scenario
-from httpbed.experiment.workload import Download, Workload
+from httpbed.experiment.workload import FileTransfer, Workload
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import (
     FileToFetch,
@@ -103,7 +103,7 @@ class _GroupParts:
         first = served or requested[0]
         kind: RoleName = "client" if served is None else "proxy" if requested else "server"
         quic = self.catalog[role.implementation].congestion_control.quic
-        download = self._workload if isinstance(self._workload, Download) else None
+        transfer = self._workload if isinstance(self._workload, FileTransfer) else None
         part = Part(
             name=name,
             role=kind,
@@ -120,14 +120,15 @@ class _GroupParts:
             ip_version=self.scenario.topology.ip_version,
             upstream_http_version=requested[0].http_version if kind == "proxy" else "",
             upstreams=self._upstreams(requested) if kind == "proxy" else (),
-            connections=download.connections if download else 1,
-            rounds=download.rounds if download else 1,
+            connections=transfer.connections if transfer else 1,
+            rounds=transfer.transfers_of_each if transfer else 1,
             resumption=self._workload.resumes if first.client == self._client else "none",
             retry=role.retry if isinstance(role, ClientRole) else "none",
             session=f"{SESSIONS}/{self._client}/session",
             congestion_control=quic.resolved(role.congestion_control) if quic else "",
             knobs=role.knobs,
             kept=self.kept,
+            sender=self._workload.sender,
         )
         for one in TRIAL_ADDITIONS.provided(self.scenario.words):
             part = one.part(part, self._workload)

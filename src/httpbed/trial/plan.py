@@ -26,7 +26,7 @@ from httpbed.bed.sandbox.sandbox_spec import (
 )
 from httpbed.experiment import response_path
 from httpbed.experiment.kept import PACKET_LOG
-from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import AUTHORITY, KEY_PIN, Part
@@ -136,7 +136,7 @@ def plan(
         prior_visits=processes.prior_visits(),
         clients=clients,
         pings=_apart([_ping(hop, path, net) for hop in located for path in hop.paths]),
-        sockets={hop.server: _sockets(hop) for hop in located if hop.transport == "tcp"},
+        sockets={hop.sender: _sockets(hop) for hop in located if hop.transport == "tcp"},
         datagrams={host: _datagrams(host) for host in hops.quic_hosts(located)},
         kept=options.keep,
         measures_pressure=trial.clock == "real",
@@ -212,10 +212,9 @@ class _Processes:
         return {name: self._process(self.parts[name]) for name in reversed(names)}
 
     def clients(self) -> tuple[PlannedClient, ...]:
-        after = [group.after_s for group in self.scenario.client_groups]
         return tuple(
-            PlannedClient(part, self._process(part), after_s)
-            for part, after_s in zip(self._clients(), after, strict=True)
+            PlannedClient(part, self._process(part), group.after_s, _receiver(group))
+            for part, group in zip(self._clients(), self.scenario.client_groups, strict=True)
         )
 
     def prior_visits(self) -> tuple[PlannedClient, ...]:
@@ -237,6 +236,12 @@ class _Processes:
         for one in TRIAL_ADDITIONS.provided(self.scenario.words):
             spec = one.process(self.trial, spec)
         return spec
+
+
+def _receiver(group: ClientGroup) -> str | None:
+    """Name the server that stores what a client uploads; None for a client that fetches."""
+    last = group.hops()[-1]
+    return last.server if group.sender(last) == last.client else None
 
 
 def _ping(hop: NetworkHop, path: HopPath, net: NetworkPlan) -> Ping:
@@ -272,10 +277,10 @@ def _apart(pings: Iterable[Ping]) -> tuple[tuple[Ping, ...], ...]:
 
 
 def _sockets(hop: NetworkHop) -> ProcessSpec:
-    file = sockets_file(hop)
+    file, end = sockets_file(hop), "dport" if hop.sender == hop.client else "sport"
     return ProcessSpec(
-        argv=("ss", "--tcp", "--info", "--no-header", "--numeric", "sport", "=", f":{parts.PORT}"),
-        host=hop.server_host,
+        argv=("ss", "--tcp", "--info", "--no-header", "--numeric", end, "=", f":{parts.PORT}"),
+        host=hop.sender_host,
         root=TOOLS,
         stdout=file,
         stderr=file,
@@ -292,6 +297,8 @@ def _datagrams(host: str) -> ProcessSpec:
 # The sandbox of an attempt: what each part sees and may use.
 
 
+PUBLIC = (AUTHORITY, KEY_PIN)
+"""What a client sees of the certificates."""
 SANDBOX_BYTES = 512 * 2**20
 """Size of a sandbox's tmpfs, without the bodies that programs store."""
 
@@ -299,10 +306,9 @@ SANDBOX_BYTES = 512 * 2**20
 def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> SandboxSpec:
     """Return the sandbox of an attempt that leaves its evidence in the folder ``artifacts``."""
     scenario, attempt = planned.scenario, planned.attempt
-    fetched = {fetch.path for client in attempt.all_clients() for fetch in client.part.fetches}
-    contents = {path: content for path, content in setup.contents.items() if path in fetched}
+    clients = attempt.all_clients()
     served = {
-        **{f"{CONTENT}{path}": content.path for path, content in contents.items()},
+        **_contents((one.part for one in clients if one.part.sender == "server"), setup),
         **{
             path: here
             for addition in TRIAL_ADDITIONS.provided(scenario.words)
@@ -349,13 +355,27 @@ def _isolated(attempt: AttemptPlan) -> dict[str, PartSpec]:
     return specs
 
 
+def _contents(clients: Iterable[Part], setup: CampaignSetup) -> dict[str, Path]:
+    """Map the paths in a part of the files that clients fetch, or upload, to their paths here."""
+    paths = {fetch.path for part in clients for fetch in part.fetches}
+    return {
+        f"{CONTENT}{path}": content.path
+        for path, content in setup.contents.items()
+        if path in paths
+    }
+
+
 def _shown(
     part: str, attempt: AttemptPlan, setup: CampaignSetup, served: Mapping[str, Path]
 ) -> dict[str, Path]:
-    """Return the files a part sees: content for servers only, keys for no client."""
+    """Return the files a part sees: content for who sends it, keys for no client.
+
+    The server of an upload cannot have the content from anywhere but its client.
+    """
     if part not in attempt.servers and part not in attempt.bed_programs():
-        known = (AUTHORITY, KEY_PIN)
-        return {f"{CERTIFICATES}/{name}": setup.certificates / name for name in known}
+        known = {f"{CERTIFICATES}/{name}": setup.certificates / name for name in PUBLIC}
+        clients = [one.part for one in attempt.clients if one.part.name == part]
+        return known | _contents((one for one in clients if one.sender == "client"), setup)
     proxies = {hop.client for hop in attempt.hops}
     own = {CERTIFICATES: setup.certificates}
     return own if part in proxies else {**own, **served}

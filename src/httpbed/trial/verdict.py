@@ -17,7 +17,7 @@ from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
-from httpbed.experiment.workload import Download
+from httpbed.experiment.workload import FileTransfer
 from httpbed.trial import client_requests, evidence
 from httpbed.trial.checks import bed, link, subject
 from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
@@ -107,7 +107,7 @@ def observations(attempt: JudgedAttempt) -> list[Observation]:
 
 def _wire(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     hop, size = chain.hops[0], chain.workload.body_bytes()
-    duration = client_requests.request_s(hop, evidence, size or 0)
+    duration = client_requests.request_s(hop, evidence, chain.fetched_bytes)
     if duration is None:
         return
     near, far = hop.near(evidence.connections), hop.far(evidence.connections)
@@ -119,11 +119,12 @@ def _wire(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
         yield _on_wire("request_time", duration)
         if size and duration:
             yield _on_wire("goodput", size * 8 / duration)
+    end, before_loss = ("client", near) if hop.sender == hop.client else ("server", far)
     if size:
-        yield _on_wire("wire_overhead", _sum(far, "server_bytes") / size - 1)
-    tcp = [connection for connection in far if connection["protocol"] == "tcp"]
-    if payload := _sum(tcp, "server_payload_bytes"):
-        again = _sum(tcp, "server_retransmitted_bytes")
+        yield _on_wire("wire_overhead", _sum(before_loss, f"{end}_bytes") / size - 1)
+    tcp = [connection for connection in before_loss if connection["protocol"] == "tcp"]
+    if payload := _sum(tcp, f"{end}_payload_bytes"):
+        again = _sum(tcp, f"{end}_retransmitted_bytes")
         yield _on_wire("retransmitted_share", again / payload)
 
 
@@ -135,12 +136,12 @@ def _link(scenario: Scenario, evidence: AttemptEvidence) -> Iterator[Observation
     if not evidence.link:
         return
     link, side = scenario.bottleneck()
-    downstream = evidence.link["directions"][2 * link + side]
-    if downstream["queue_delay_ns"]["p50"] is not None:
-        yield _on_wire("queue_delay_p50", downstream["queue_delay_ns"]["p50"] / NS)
-    if downstream["utilisation"] is not None:
-        yield _on_wire("utilisation", downstream["utilisation"])
-    packets = downstream["packets"]
+    narrowest = evidence.link["directions"][2 * link + side]
+    if narrowest["queue_delay_ns"]["p50"] is not None:
+        yield _on_wire("queue_delay_p50", narrowest["queue_delay_ns"]["p50"] / NS)
+    if narrowest["utilisation"] is not None:
+        yield _on_wire("utilisation", narrowest["utilisation"])
+    packets = narrowest["packets"]
     if "in_flight" not in packets:  # an observer of the kernel's link cannot tell loss from delay
         return
     if sent := packets["in"] + packets["duplicated"]:
@@ -160,7 +161,7 @@ def _runs(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
 
 def _files(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     """Yield the time of each file, where there are several, by the client's clock."""
-    if not isinstance(chain.workload, Download):  # other kinds have metrics of their own
+    if not isinstance(chain.workload, FileTransfer):  # other kinds have metrics of their own
         return
     took, rounds = [], Counter[str]()
     for number, request in enumerate(evidence.reports[chain.client].requests, start=1):
@@ -168,7 +169,8 @@ def _files(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
             return
         name = request.path.lstrip("/") or f"{number}"
         rounds[name] += 1
-        item = f"{name}, round {rounds[name]}" if chain.workload.rounds > 1 else name
+        is_repeated = chain.workload.transfers_of_each > 1
+        item = f"{name}, round {rounds[name]}" if is_repeated else name
         took.append((item, request.ended_s - request.began_s))
     if chain.workload.requests() == 1 or len(took) != chain.workload.requests():
         return

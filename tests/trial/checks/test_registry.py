@@ -21,6 +21,7 @@ from recorded import (
     CATALOG,
     H2_LOSS,
     HANDED_OVER,
+    UPLOADED,
     checks,
     contents,
     nothing_built,
@@ -30,7 +31,7 @@ from recorded import (
 )
 
 
-@pytest.mark.parametrize("name", [*ALL, HANDED_OVER])
+@pytest.mark.parametrize("name", [*ALL, HANDED_OVER, UPLOADED])
 def test_every_check_of_an_attempt_has_a_descriptor(name: str) -> None:
     """The descriptor decides whom a broken check is blamed on; no two checks share a name."""
     made = checks(recorded_evidence(name), name)
@@ -51,7 +52,7 @@ def test_every_descriptor_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
         return result(self, **values)
 
     monkeypatch.setattr(CheckDescriptor, "result", recorded)
-    for name in (*ALL, HANDED_OVER):
+    for name in (*ALL, HANDED_OVER, UPLOADED):
         checks(recorded_evidence(name), name)
     _judge_planted()
     assert observed == set(CHECK_BY_ID)

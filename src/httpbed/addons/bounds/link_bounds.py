@@ -45,7 +45,7 @@ from httpbed.experiment.impairments.rate import Steps, TokenBucket
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check
-from httpbed.experiment.workload import Download
+from httpbed.experiment.workload import FileTransfer
 from httpbed.trial import client_requests
 from httpbed.trial.addition import AddedJudgement, TrialAddition
 from httpbed.trial.evidence import AttemptEvidence
@@ -353,17 +353,19 @@ def _request_time(
     """
     hop = chain.hops[0]
     whole = _bodies_bytes(chain, evidence)
-    took_s = client_requests.request_s(hop, evidence, whole)
+    fetches = hop.sender == hop.server
+    took_s = client_requests.request_s(hop, evidence, whole if fetches else 0)
     if not whole or took_s is None:
         return
     size = min(whole, client_requests.received_bytes([hop], evidence))
     (path,) = hop.paths
     slowest_s = max(
-        Bounds(planned.topology.links[link], 1 - side, planned.backend).least_transmission_s(size)
+        Bounds(planned.topology.links[link], way, planned.backend).least_transmission_s(size)
         for link, side in planned.route(hop.client_host, hop.server_host, path.over)
+        for way in [1 - side if fetches else side]
     )
     least_s = _round_trip_s(planned, path) + slowest_s * (1 - KERNEL_SHARE * bool(planned.shaped))
-    what = f"for {units.format_size(size)} to the {chain.client}"
+    what = f"for {units.format_size(size)} {'to' if fetches else 'from'} the {chain.client}"
     yield BoundComparison(what, took_s, least_s, False, "s", STAMPS_S)
 
 
@@ -372,24 +374,25 @@ def _bodies(chain: Chain, evidence: AttemptEvidence) -> Iterator[BoundComparison
     if size := _bodies_bytes(chain, evidence):
         for client in dict.fromkeys(hop.client for hop in chain.hops):
             hops = [hop for hop in chain.hops if hop.client == client]
-            what = f"of bodies at the {client}"
+            what = f"of bodies at the {client if chain.fetched_bytes else hops[0].server}"
             received = client_requests.received_bytes(hops, evidence)
             yield BoundComparison(what, size, received, True, "bytes")
 
 
 def _bodies_bytes(chain: Chain, evidence: AttemptEvidence) -> int:
-    """Return the bytes of a download's bodies; 0 if its client did not end by itself.
+    """Return the bytes of a transfer's bodies; 0 if its client did not end by itself.
 
     The links must carry them as they are, whatever logs say of a coding: a client could make the
-    files, which depend on the seed alone, and a server could log any length.
+    files, which depend on the seed alone, and a server could log any length. A server that stored
+    less of an upload needed no more; that fails another check.
     """
     ended = evidence.exits.get(chain.client)
-    if not isinstance(chain.workload, Download) or ended is None or not ended.clean:
+    if not isinstance(chain.workload, FileTransfer) or ended is None or not ended.clean:
         return 0
     if evidence.is_cut_off(chain.client):
         return 0
     stored = sum(int(body["bytes"]) for body in evidence.bodies.get(chain.client, ()) if body)
-    return max(stored, chain.workload.body_bytes())
+    return max(stored, chain.fetched_bytes)
 
 
 def _acknowledged(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[BoundComparison]:

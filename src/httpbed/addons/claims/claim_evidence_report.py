@@ -149,8 +149,8 @@ class ClaimSenders:
                 role.congestion_control or "",
                 frozenset(role.knobs.items()),
             )
-            for hop in scenario.hops()
-            for role in (roles[hop.server],)
+            for hop, sender in scenario.senders_of_bodies()
+            for role in (roles[sender],)
         )
 
 

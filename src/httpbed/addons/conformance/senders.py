@@ -69,12 +69,12 @@ def standings(
     details, ends = dict[SenderKey, dict[str, Any]](), catalog.tunnel_ends()
     for scenario in scenarios:
         roles = {name: role for name, role, _ in scenario.parts()}
-        for hop in scenario.hops():
-            role = roles[hop.server]
+        for hop, part in scenario.senders_of_bodies():
+            role = roles[part]
             recipe = catalog[role.implementation]
             one = key(recipe, role, hop.http_version, manifest)
             chosen = not recipe.congestion_control.is_fixed(hop.transport)
-            testable = recipe.name not in ends
+            testable = recipe.name not in ends and part == hop.server
             details[one] = {"set": dict(role.knobs), "chosen": chosen, "testable": testable}
     return [sender.standing(one) | known for one, known in details.items()]
 

@@ -40,7 +40,10 @@ def untested(manifest: Mapping[str, Any], directory: Path) -> Iterator[str]:
     ends = [named(test["sender"]) for test, _ in lacking if not test.get("testable", True)]
     if ends:
         have = "has" if len(ends) == 1 else "have"
-        yield f"{', '.join(few(ends, 'senders'))} {have} no conformance test: ends of a tunnel"
+        yield (
+            f"{', '.join(few(ends, 'senders'))} {have} no conformance test: ends of a tunnel,"
+            " or clients that upload"
+        )
 
 
 def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:

@@ -45,7 +45,7 @@ from httpbed.experiment.roles import (
 )
 from httpbed.experiment.scenario import Scenario, StatedHandover
 from httpbed.experiment.trial import Attempt, Outcome, Trial
-from httpbed.experiment.workload import Download
+from httpbed.experiment.workload import Download, FileTransfer, Upload
 from httpbed.store import machine_log, manifest_form
 from httpbed.store.layout import MACHINE_LINES
 
@@ -241,12 +241,14 @@ Manifest = Mapping[str, Any]
 
 def program_cells(scenario: Scenario, manifest: Manifest) -> Cells:
     """Return the programs of a scenario; versions and defaults come from the manifest."""
-    roles, controls = scenario.roles, senders(scenario.roles, manifest)
+    roles, controls = scenario.roles, senders(scenario, manifest)
     client = Columns("programs", FILE)
     _add_program(client, "client", roles.client, described(Roles, "client"), manifest)
     version = described(ClientRole, "http_version")
     client.add("http_version", version, roles.client.http_version)
     client.add("retry", described(ClientRole, "retry"), roles.client.retry)
+    about = f"{described(Roles, 'client')} Of uploads only."
+    _add_control(client, "client", about, controls.get("client"))
     count = f"Number of these: {described(Roles, 'proxies')}"
     client.add("proxies", count, len(roles.proxies), "integer")
     cells = client.cells
@@ -263,7 +265,7 @@ def program_cells(scenario: Scenario, manifest: Manifest) -> Cells:
     last = Columns("programs", FILE, number=LAST)
     about = described(Roles, "server")
     _add_program(last, "server", roles.server, about, manifest)
-    _add_control(last, "server", about, controls["server"])
+    _add_control(last, "server", about, controls.get("server"))
     also = f"One, plus the number of these: {described(ServerRole, 'also_on')}"
     last.add("servers", also, 1 + len(roles.server.also_on), "integer")
     competitors = f"Number of these: {described(Scenario, 'competitors')}"
@@ -291,8 +293,12 @@ def _add_control(columns: Columns, name: str, about: str, control: str | None) -
     columns.add(f"{name}_congestion_control", words, control, source=source)
 
 
-def senders(roles: Roles, manifest: Manifest) -> dict[str, str | None]:
-    """Return the congestion control of each program that sends responses, by its part's name."""
+def senders(scenario: Scenario, manifest: Manifest) -> dict[str, str | None]:
+    """Return the congestion control of each program that sends bodies, by its part's name."""
+    roles = scenario.roles
+    if scenario.workload.sender == "client":
+        version = roles.client.http_version
+        return {"client": congestion_control(roles.client, version, manifest)}
     versions: list[HttpVersion] = [
         roles.client.http_version,
         *(proxy.http_version for proxy in roles.proxies),
@@ -330,16 +336,18 @@ def workload_cells(scenario: Scenario) -> Cells:
     """Return the workload of a scenario; some metrics have the same names without the prefix."""
     workload = scenario.workload
     columns = Columns("workload", FILE, prefix="workload_")
-    kind = f"{described(Download, 'kind')} {described(PageLoad, 'kind')}"
+    kind = " ".join(described(one, "kind") for one in (Download, Upload, PageLoad))
     columns.add("kind", kind, workload.kind)
     total = "Total length of all bodies of the workload."
     columns.add("body_bytes", total, workload.body_bytes() or None, "integer", unit="byte")
     columns.add("resumption", described(Download, "resumption"), workload.resumes)
-    if isinstance(workload, Download):
-        size = described(Download, "size")
+    if isinstance(workload, FileTransfer):
+        size = described(FileTransfer, "size")
         columns.add("size_bytes", size, workload.size, "integer", unit="byte")
-        for name in ("files", "connections", "rounds"):
-            columns.add(name, described(Download, name), getattr(workload, name), "integer")
+        for name in ("files", "connections"):
+            columns.add(name, described(FileTransfer, name), getattr(workload, name), "integer")
+        rounds = described(Download, "rounds")
+        columns.add("rounds", rounds, workload.transfers_of_each, "integer")
     elif isinstance(workload, PageLoad):
         _add_page(columns, workload)
     return columns.cells

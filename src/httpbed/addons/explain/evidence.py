@@ -83,6 +83,10 @@ def refuse(scenario: Scenario) -> None:
     """
     if scenario.handover is not None:
         raise NoTransferError("its client changes its link, and a path is one set of links")
+    if scenario.workload.sender == "client":
+        raise NoTransferError(
+            "its client sends the bodies, and the rules are for senders that answer"
+        )
     if scenario.workload.kind == "page":
         raise NoTransferError("a page is many requests that depend on each other")
 

@@ -183,10 +183,10 @@ def _congestion_control(
     scenario: Scenario, hop: NetworkHop, catalog: Catalog, evidence: AttemptEvidence, where: str
 ) -> Check:
     """Compare a sender's congestion control with the kernel's report; QUIC's is in the program."""
-    role = {part: role for part, role, _ in scenario.parts()}[hop.server]
+    role = {part: role for part, role, _ in scenario.parts()}[hop.sender]
     choices = catalog[role.implementation].congestion_control
     configured = choices.resolved(hop.transport, role.congestion_control)
-    algorithms = evidence.algorithms.get(hop.server, frozenset())
+    algorithms = evidence.algorithms.get(hop.sender, frozenset())
     passed: bool | None = None
     if hop.transport == "quic":
         fixed = f"fixed by the program ({configured})" if configured else "fixed by the program"
@@ -199,5 +199,6 @@ def _congestion_control(
         )
     else:
         passed = algorithms == {configured}
-        figure = f"{', '.join(sorted(algorithms))} on the accepted sockets"
+        sockets = "accepted" if hop.sender == hop.server else "client's"
+        figure = f"{', '.join(sorted(algorithms))} on the {sockets} sockets"
     return CONGESTION_CONTROL.result(passed=passed, figure=figure, limit=configured, where=where)

@@ -22,7 +22,7 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
-from httpbed.experiment.workload import Download
+from httpbed.experiment.workload import FileTransfer
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import client_requests
 from httpbed.trial.client_requests import RequestLog
@@ -46,7 +46,7 @@ def checks(chain: Chain, attempt: JudgedAttempt, of: str, *, whole: bool) -> Ite
         yield _resets(hop, evidence, _where(hop, chain, of), whole=whole)
         yield _tls(client_requests.of_hop(hop, chain, evidence), _where(hop, chain, of))
     yield from _connections(chain, attempt, of)
-    if isinstance(chain.workload, Download):
+    if isinstance(chain.workload, FileTransfer):
         yield _resumption(chain, evidence, of)
     for name in chain.proxies:
         yield _passed_on(name, chain, evidence)
@@ -149,14 +149,14 @@ def _tls_words(request: LoggedRequest) -> str:
 
 def _connections(chain: Chain, attempt: JudgedAttempt, where: str) -> Iterator[Check]:
     count = len(chain.hops[0].opened(attempt.evidence.connections))
-    if isinstance(chain.workload, Download):
-        yield _download_connections(chain, chain.workload, attempt.evidence, count, where)
+    if isinstance(chain.workload, FileTransfer):
+        yield _transfer_connections(chain, chain.workload, attempt.evidence, count, where)
     added = (one.check_of_connections(chain, count, where) for one in attempt.added)
     yield from filter(None, added)
 
 
-def _download_connections(
-    chain: Chain, workload: Download, evidence: AttemptEvidence, count: int, where: str
+def _transfer_connections(
+    chain: Chain, workload: FileTransfer, evidence: AttemptEvidence, count: int, where: str
 ) -> Check:
     """Check the number of the client's connections: six parallel files on one are another test."""
     if evidence.moves or (

@@ -15,6 +15,7 @@ from httpbed.base import units
 from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.check import (
     BODIES,
+    BODIES_SENT,
     BODY,
     ENDED_WELL,
     FOLDERS,
@@ -26,13 +27,17 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
-from httpbed.experiment.workload import Download
+from httpbed.experiment.workload import FileTransfer
 from httpbed.trial import client_requests, parts
 from httpbed.trial.checks import protocol
+from httpbed.trial.client_requests import RequestLog
 from httpbed.trial.content import Content, targets
 from httpbed.trial.evidence import AttemptEvidence, Body, JudgedAttempt
 from httpbed.trial.hops import Chain, address
 from httpbed.trial.plan import TrialPlan
+
+STORED = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT)
+"""Statuses of a PUT that succeeded (RFC 9110 section 9.3.4)."""
 
 
 def checks(attempt: JudgedAttempt) -> Iterator[Check]:
@@ -133,43 +138,58 @@ def _client(chain: Chain, evidence: AttemptEvidence) -> Check:
 
 
 def _fetched(chain: Chain, attempt: JudgedAttempt, where: str) -> Iterator[Check]:
-    if isinstance(chain.workload, Download):
+    if isinstance(chain.workload, FileTransfer):
         yield from _files(chain, chain.workload, attempt, where)
     for one in attempt.added:
         yield from one.checks_of_fetched(chain, where)
 
 
-def _files(chain: Chain, workload: Download, attempt: JudgedAttempt, where: str) -> Iterator[Check]:
-    evidence, stores = attempt.evidence, attempt.stores_bodies(chain.client)
+def _files(
+    chain: Chain, workload: FileTransfer, attempt: JudgedAttempt, where: str
+) -> Iterator[Check]:
+    evidence, stores = attempt.evidence, attempt.stores_bodies(chain)
     retried = chain.roles.client.retry != "none"
     yield (protocol.retry_statuses if retried else _statuses)(chain, evidence, where)
     contents = [attempt.setup.contents[target.path] for target in targets(workload)]
-    if workload.rounds > 1 or not stores:
+    if workload.transfers_of_each > 1 or not stores:
         yield _lengths(chain, workload.size, evidence, where)
     if stores:
         stored = evidence.bodies.get(chain.client, [])
-        yield _bodies(contents, stored, workload.rounds, where)
+        yield _bodies(contents, stored, workload, where)
 
 
 def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     """Check the status of every response: each log has exactly one 200 per request.
 
+    An upload may have another status of success. It proves nothing of the body: a server may answer
+    before it has read it.
     An empty log of a program that keeps one is wrong, too: its records, perhaps of retries and
     resets, were lost.
     """
     requests = chain.workload.requests()
     descriptor = STATUS_OF_ONE if requests == 1 else STATUS
-    limit = f"{HTTPStatus.OK}" if requests == 1 else f"{requests} of {HTTPStatus.OK}"
+    accepted = STORED if chain.workload.sender == "client" else (HTTPStatus.OK,)
+    limit = " or ".join(map(str, accepted))
+    limit = limit if requests == 1 else f"{requests} of {limit}"
     every = client_requests.of_chain(chain, evidence)
     logs = [log for log in every if log.is_evidence]
-    wrong = [log for log in logs if log.statuses() != {HTTPStatus.OK: requests}]
+    wrong = [
+        log
+        for log in logs
+        if log.statuses().total() != requests or not log.statuses().keys() <= {*accepted}
+    ]
     unreadable = client_requests.complaints(chain.responders, evidence)
     return descriptor.result(
         where=where,
         passed=bool(logs) and not wrong and not unreadable,
-        figure=(wrong or logs)[0].statuses_in_words() if logs else "none",
+        # A server that refuses a body may end before it has logged that; its client tells more.
+        figure=max(wrong or logs, key=_has_requests).statuses_in_words() if logs else "none",
         limit=limit,
     )
+
+
+def _has_requests(log: RequestLog) -> bool:
+    return bool(log.requests)
 
 
 def _lengths(chain: Chain, size: int, evidence: AttemptEvidence, where: str) -> Check:
@@ -189,34 +209,40 @@ def _lengths(chain: Chain, size: int, evidence: AttemptEvidence, where: str) -> 
 
 
 def _bodies(
-    contents: Sequence[Content], stored: Sequence[Body | None], rounds: int, where: str
+    contents: Sequence[Content],
+    stored: Sequence[Body | None],
+    workload: FileTransfer,
+    where: str,
 ) -> Check:
+    is_upload = workload.sender == "client"
     descriptor: CheckDescriptor = BODY if len(contents) == 1 else BODIES
+    descriptor = BODIES_SENT if is_upload else descriptor
+    receiver, word = ("server", "sent") if is_upload else ("client", "served")
     if len(contents) == 1:
         limit = f"{contents[0].size} bytes, SHA-256 {contents[0].sha256[:12]}"
     else:
         limit = f"{len(contents)} files of {contents[0].size} bytes, by SHA-256"
-    limit += " (of the last round)" if rounds > 1 else ""
+    limit += " (of the last round)" if workload.transfers_of_each > 1 else ""
     pairs = list(zip(contents, [*stored, *[None] * len(contents)], strict=False))
     wrong = [body for content, body in pairs if not _is(content, body)]
     if len(contents) > 1:
-        figure = f"{len(contents) - len(wrong)} files as served"
-        figure += f"; {_in_words(wrong[0])}" if wrong else ""
+        figure = f"{len(contents) - len(wrong)} files as {word}"
+        figure += f"; {_in_words(wrong[0], receiver)}" if wrong else ""
     else:
-        figure = _in_words(pairs[0][1])
+        figure = _in_words(pairs[0][1], receiver)
     return descriptor.result(where=where, passed=not wrong, figure=figure, limit=limit)
 
 
 def _is(content: Content, body: Body | None) -> bool:
-    """Whether a client stored a file unchanged; some clients store no empty file."""
+    """Whether a receiver stored a file unchanged; some clients store no empty file."""
     if body is None:
         return content.size == 0
     return bool(body["sha256"] == content.sha256 and body["bytes"] == content.size)
 
 
-def _in_words(body: Body | None) -> str:
+def _in_words(body: Body | None, receiver: str) -> str:
     if body is None:
-        return "the client stored nothing"
+        return f"the {receiver} stored nothing"
     return f"{body['bytes']} bytes, SHA-256 {body['sha256'][:12]}"
 
 

@@ -201,10 +201,13 @@ class _Run:
         }
 
     async def _make_folders(self) -> None:
-        """Make the folders in which clients store bodies and tickets."""
+        """Make the folders in which receivers store bodies, and clients tickets."""
         for one in self.attempt.all_clients():
-            for folder in (f"{BODIES}/{one.part.name}", str(Path(one.part.session).parent)):
-                await self.supervisor.make_folder(folder, one.process.part)
+            for folder, part in (
+                (f"{BODIES}/{one.part.name}", one.receiver or one.process.part),
+                (str(Path(one.part.session).parent), one.process.part),
+            ):
+                await self.supervisor.make_folder(folder, part)
 
     async def _visits(self) -> dict[str, Exit]:
         """Run the unmeasured prior visits."""
@@ -275,12 +278,13 @@ class _Run:
         await asyncio.gather(*map(self.supervisor.run, readers))
 
     async def _bodies(self, one: PlannedClient) -> list[dict[str, Any] | None]:
-        return [await self._body(fetch.body, one.process.part) for fetch in one.part.fetches]
+        part = one.receiver or one.process.part
+        return [await self._body(fetch.body, part) for fetch in one.part.fetches]
 
     async def _body(self, path: str, part: str | None) -> dict[str, Any] | None:
         try:
             length, sha256 = await self.supervisor.digest(path, part)
-        except RefusalError:  # the client stored nothing
+        except RefusalError:  # the receiver stored nothing
             return None
         return {"bytes": length, "sha256": sha256}
 
@@ -371,7 +375,7 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
 
 def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> list[str]:
     """Return each sender of the hops that a connection is on, once."""
-    return list(dict.fromkeys(hop.server for hop in hops if hop.is_between(connection)))
+    return list(dict.fromkeys(hop.sender for hop in hops if hop.is_between(connection)))
 
 
 # The TLS secrets of a trial: one key log for all of its connections, from those of its programs.

@@ -1,0 +1,106 @@
+"""An upload: the server's file proves it, and all that has a direction follows the bodies.
+
+The recorded attempt sent 100 kB over 4 Mbit/s with 5 % loss; the way back has 20 Mbit/s and none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from httpbed.experiment.metric import Observation
+from httpbed.experiment.trial import Outcome
+from httpbed.programs.protocol import LoggedRequest
+from planted import Fault, broken, ending, logged, on_link, other, relogged, stored
+from recorded import UPLOADED, contents, judged, observations, planned, recorded_evidence
+
+EVIDENCE = recorded_evidence(UPLOADED)
+((_, SENT),) = contents(UPLOADED).items()
+WHOLE = {"bytes": SENT.size, "sha256": SENT.sha256}
+EARLY = 65_386
+"""Bytes after which nginx answers 200 if nothing makes it read a body."""
+
+
+def value(metric: str, found: list[Observation]) -> float:
+    (one,) = [one.value for one in found if one.metric == metric]
+    return one
+
+
+def test_the_recorded_upload_completes_again() -> None:
+    """Judging depends only on the files."""
+    assert judged(UPLOADED).attempt.outcome == Outcome(kind="completed")
+    assert broken(EVIDENCE, UPLOADED) == set()
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        (stored({**WHOLE, "bytes": EARLY, "sha256": "0" * 64}), "bodies as sent"),
+        (stored({**WHOLE, "sha256": "0" * 64}), "bodies as sent"),
+        (stored(None), "bodies as sent"),
+        (relogged("server", status=413), "status of the one answer"),
+    ],
+)
+def test_an_upload_that_did_not_arrive_whole_has_failed(fault: Fault, check: str) -> None:
+    """A status of success proves nothing, and the bed is not to blame."""
+    evidence = fault(EVIDENCE)
+    assert broken(evidence, UPLOADED) == {check}
+    assert ending(evidence, UPLOADED).kind == "failed"
+
+
+def test_a_refusal_that_the_server_did_not_log_is_told_by_the_client() -> None:
+    """A server that still drains the connection may end before it has logged the request."""
+    refused = relogged("client", status=413)(stored(None)(logged()(EVIDENCE)))
+    assert "413, by the client" in ending(refused, UPLOADED).reason
+
+
+def test_a_server_that_stores_more_than_was_delivered_has_failed() -> None:
+    """It cannot have the file from anywhere else."""
+    direction = on_link("directions", 0, "bytes", "delivered", to=EARLY)
+    assert broken(direction(EVIDENCE), UPLOADED) >= {"possible for this link, bodies stored"}
+
+
+def test_the_sender_whose_congestion_control_counts_is_the_client() -> None:
+    """The kernel reports that of the client's sockets."""
+    assert dict(EVIDENCE.algorithms) == {"client": {"cubic"}}
+    evidence = other(algorithms={"client": frozenset({"reno"})})(EVIDENCE)
+    assert broken(evidence, UPLOADED) == {"sender's congestion control"}
+    assert ending(evidence, UPLOADED).kind == "invalid"
+
+
+def test_metrics_of_a_direction_are_of_the_bodies_direction() -> None:
+    """Losses, overhead and utilisation of the way up; the way down carried acknowledgements."""
+    found = observations(EVIDENCE, UPLOADED)
+    up, down = EVIDENCE.link["directions"]
+    assert value("utilisation", found) == up["utilisation"] > 4 * down["utilisation"]
+    assert value("packet_loss", found) == len(up["lost_numbers"]) / up["packets"]["in"] > 0
+    (connection,) = EVIDENCE.connections
+    overhead = connection["client_bytes"] / SENT.size - 1
+    assert value("wire_overhead", found) == pytest.approx(overhead)
+    again = connection["client_retransmitted_bytes"] / connection["client_payload_bytes"]
+    assert value("retransmitted_share", found) == again > 0
+    assert value("goodput", found) < 4e6
+
+
+def test_the_plan_gives_the_file_to_the_client_and_a_folder_to_the_server() -> None:
+    """So the server stores only what came over the link."""
+    (client,) = planned(UPLOADED).attempt.clients
+    assert client.receiver == "server"
+    assert client.part.sender == "client"
+    words = client.process.argv
+    assert words[words.index("--upload-file") + 1] == "/content/100000.txt"
+    server = planned(UPLOADED).attempt.servers["server"]
+    (configuration,) = [text for name, text in server.files.items() if name.endswith("nginx.conf")]
+    assert "root /tmp/bodies/client;" in configuration
+    assert "dav_methods PUT;" in configuration
+
+
+def test_a_request_that_a_client_reports_with_another_success_is_accepted() -> None:
+    """A server may answer a PUT with 200, 201 or 204."""
+    for status in (200, 201, 204):
+        requests: list[LoggedRequest] = [
+            replace(one, status=status) for one in EVIDENCE.reports["server"].requests
+        ]
+        evidence = relogged("client", status=status)(logged(*requests)(EVIDENCE))
+        assert broken(evidence, UPLOADED) == set()
