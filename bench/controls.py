@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from httpbed.addons.conformance import conformance_session, properties
+from httpbed.addons.conformance.judgement import ConformanceEvidence
 from httpbed.addons.conformance.networks import networks
-from httpbed.addons.conformance.properties import ConformanceEvidence, Transfers
+from httpbed.addons.conformance.properties import Transfers
 from httpbed.addons.conformance.sender import Control
 from httpbed.store import campaign
 

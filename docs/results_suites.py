@@ -29,7 +29,7 @@ BOUNDS = {
 
 def section(folder: Path) -> Iterator[str]:
     """Yield a matrix for each suite, with the commands that repeat it; nothing without any."""
-    tests = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    tests = [json.loads(file.read_text()) for file in sorted(folder.rglob("*.json"))]
     for suite, title in TITLES.items():
         own = [one for one in tests if one["suite"] == suite]
         if own:

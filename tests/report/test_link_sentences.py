@@ -44,6 +44,12 @@ def test_conditions_are_phrased_by_what_they_change() -> None:
     assert names == ["request_time-by-far", "request_time-by-slow", "request_time-by-loss"]
 
 
+def test_a_condition_names_a_whole_topology_by_its_level() -> None:
+    """As the experiments of conformance tests have it."""
+    document = {"topology": {"factor": "network"}, "factors": {"network": {"brim": {}}}}
+    assert network.condition(document, {"network": "brim"}) == "network brim"
+
+
 BURSTS = {"to_bad": "0.5 %", "to_good": "30 %"}
 
 

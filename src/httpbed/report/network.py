@@ -131,7 +131,7 @@ def condition(document: Document, levels: Mapping[str, str]) -> str:
     for path, name in references(document.get("topology", {})):
         paths.setdefault(name, path)
     factors = document.get("factors", {})
-    read = any(path[-1] == "delay_reading" for path in paths.values())
+    read = any(path[-1:] == ("delay_reading",) for path in paths.values())
     phrases = {**_PHRASES, "delay": "{} delay"} if read else _PHRASES
     return ", ".join(
         f"{title(name)} {value}"

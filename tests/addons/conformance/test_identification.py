@@ -27,7 +27,8 @@ from httpbed.addons.conformance.identification import (
     name_of,
     references,
 )
-from httpbed.addons.conformance.properties import ConformanceEvidence, SenderTransfer, Transfers
+from httpbed.addons.conformance.judgement import ConformanceEvidence
+from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import Sender, SenderKey
 
 FULL = 1500

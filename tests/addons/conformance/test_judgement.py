@@ -15,13 +15,9 @@ from httpbed.addons.conformance import conformance_session
 from httpbed.addons.conformance import sender as records
 from httpbed.addons.conformance import senders_report as senders
 from httpbed.addons.conformance import windows_report as windows
+from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
 from httpbed.addons.conformance.networks import networks
-from httpbed.addons.conformance.properties import (
-    ConformanceEvidence,
-    Judgement,
-    SenderTransfer,
-    Transfers,
-)
+from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import Sender, SenderKey
 from httpbed.addons.conformance.suites import reach
 from httpbed.report import terminal

@@ -12,6 +12,7 @@ from statistics import median
 from rich.table import Table
 from rich.text import Text
 
+from httpbed.addons.conformance import certificate
 from httpbed.addons.conformance import windows_report as windows
 from httpbed.addons.conformance.competition import (
     ONE_WAY_S,
@@ -20,12 +21,8 @@ from httpbed.addons.conformance.competition import (
     Split,
 )
 from httpbed.addons.conformance.identification import Identification
-from httpbed.addons.conformance.properties import (
-    ConformanceEvidence,
-    Judgement,
-    PropertyResult,
-    SenderTransfer,
-)
+from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
+from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer
 from httpbed.base import units
 from httpbed.report import markdown as written
 from httpbed.report import svg, templating
@@ -212,8 +209,7 @@ def render(judgement: Judgement) -> str:
             {"caption": plot.caption, "name": plot.name, "svg": svg.inline(plot)}
             for plot in windows.plots(judgement.evidence.transfers, judgement.sender.judged_as)
         ],
-        command=judgement.evidence.manifest.get("command", ""),
-        httpbed=judgement.evidence.manifest.get("httpbed", ""),
+        **certificate.shown(judgement.evidence),
     )
 
 
@@ -232,6 +228,8 @@ def markdown(judgement: Judgement) -> str:
         *written.table(columns, [name in RIGHT for name in columns], map(tuple, rows)),
         "",
         *(f"- {written.escaped(note)}" for note in notes(judgement)),
+        "",
+        *certificate.markdown(judgement.evidence),
     ]
     return "\n".join(lines) + "\n"
 

@@ -23,15 +23,12 @@ from httpbed.addons.conformance.competition import SharedTransfer, Split
 from httpbed.addons.conformance.fingerprint import Conditions
 from httpbed.addons.conformance.flight import Flight, flight, load_packets
 from httpbed.addons.conformance.identification import Identification, identify
+from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement, PacketRecord
 from httpbed.addons.conformance.networks import REPLICATES, Network
-from httpbed.addons.conformance.properties import (
-    ConformanceEvidence,
-    Judgement,
-    SenderTransfer,
-    Transfers,
-)
+from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import Scale, Sender, SenderKey, SuiteName
 from httpbed.addons.conformance.suites import SUITES, reach
+from httpbed.base import digests
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import preparation
@@ -197,7 +194,7 @@ def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
     """Read the last attempt at every trial of a test's campaign."""
     by_name = {network.name: network for network in planned}
     alone, shared = (defaultdict[str, list[Any]](list) for _ in range(2))
-    unreadable, invalid = list[str](), False
+    unreadable, invalid, packets = list[str](), False, list[PacketRecord]()
     for attempt in campaign.attempts().values():
         network = by_name[attempt.trial.levels[networks.FACTOR]]
         sender = attempt.trial.levels.get(networks.SENDER, UNDER_TEST)
@@ -205,6 +202,8 @@ def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
             partial(split_of, network) if network.beside else partial(_flight, attempt)
         )
         sent = _from_log(campaign, attempt, reader)
+        if digest := _digest(campaign, attempt):
+            packets.append(PacketRecord(network.name, sender, *digest))
         strained = attempt.outcome.kind == "invalid"
         if isinstance(sent, str):
             whose = "" if sender == UNDER_TEST else f"{sender}, "
@@ -220,8 +219,18 @@ def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
     }
     own = transfers.pop(UNDER_TEST)
     return ConformanceEvidence(
-        replace(own, references=transfers), campaign.manifest, unreadable, invalid
+        replace(own, references=transfers), campaign.manifest, unreadable, invalid, packets
     )
+
+
+def _digest(campaign: Campaign, attempt: Attempt) -> tuple[str, str] | None:
+    """Return the path of an attempt's packet log in its campaign, and its SHA-256."""
+    try:
+        log = campaign.artifact(attempt, PACKET_LOG)
+        file = str(log.relative_to(campaign.directory))
+        return file, digests.of_bytes(log.read_bytes()).sha256
+    except (OSError, ValueError):
+        return None
 
 
 def _flight(attempt: Attempt, log: Path) -> Flight:

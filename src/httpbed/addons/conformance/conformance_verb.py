@@ -42,11 +42,9 @@ from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 
 if TYPE_CHECKING:
-    from httpbed.addons.conformance.properties import Judgement
+    from httpbed.addons.conformance.judgement import Judgement
 
 EXIT_HOST = 3
-PAGE = "conformance.html"
-RECORD = "conformance.json"
 
 
 @verb("conformance")
@@ -261,8 +259,8 @@ def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) 
 
 def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: ConformanceOptions) -> int:
     # Statistics and plotting take seconds to import; mistakes are reported without them.
+    from httpbed.addons.conformance import certificate, conformance_session
     from httpbed.addons.conformance import conformance_report as report
-    from httpbed.addons.conformance import conformance_session
     from httpbed.report import terminal
 
     test = conformance_session.prepare(sender, catalog, options.scale, options.clock, options.suite)
@@ -273,13 +271,13 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
     # A result from a machine that was too busy does not replace an earlier one.
     record = conformance_session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
     page = None
+    document = judgement.as_json()
     if options.output is not None:
-        page = options.output / PAGE
-        page.write_text(report.render(judgement), encoding="utf-8")
-        page.with_suffix(".md").write_text(report.markdown(judgement), encoding="utf-8")
-        (options.output / RECORD).write_text(json.dumps(judgement.as_json(), indent=1) + "\n")
+        page = certificate.write(
+            options.output, report.render(judgement), report.markdown(judgement), document
+        )
     if options.as_json:
-        echo(json.dumps(judgement.as_json(), indent=1))
+        echo(json.dumps(document, indent=1))
     else:
         report.show(judgement, record, page, terminal.console())
     return _exit_code(judgement)
@@ -287,7 +285,7 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
 
 def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> int:
     """Name a sender's congestion control; return 0, 1 if unknown, 3 if the machine hindered it."""
-    from httpbed.addons.conformance import conformance_session
+    from httpbed.addons.conformance import certificate, conformance_session
     from httpbed.addons.conformance import identification_report as report
     from httpbed.addons.conformance.identification import UNKNOWN
     from httpbed.report import terminal
@@ -298,13 +296,11 @@ def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
         evidence = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
     one = conformance_session.name(test, evidence)
     page = None
+    document = one.as_json()
     if options.output is not None:
-        page = options.output / PAGE
-        page.write_text(report.render(one), encoding="utf-8")
-        page.with_suffix(".md").write_text(report.markdown(one), encoding="utf-8")
-        (options.output / RECORD).write_text(json.dumps(one.as_json(), indent=1) + "\n")
+        page = certificate.write(options.output, report.render(one), report.markdown(one), document)
     if options.as_json:
-        echo(json.dumps(one.as_json(), indent=1))
+        echo(json.dumps(document, indent=1))
     else:
         report.show(one, page, terminal.console())
     if one.naming.name != UNKNOWN:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -23,7 +23,8 @@ import numpy as np
 
 from httpbed.addons.conformance.fingerprint import BEGIN_S, Fingerprint, fingerprint
 from httpbed.addons.conformance.flight import Floats
-from httpbed.addons.conformance.properties import ConformanceEvidence, SenderTransfer
+from httpbed.addons.conformance.judgement import ConformanceEvidence
+from httpbed.addons.conformance.properties import SenderTransfer
 from httpbed.addons.conformance.sender import Sender, SenderKey
 
 SCHEMA = 1
@@ -142,6 +143,7 @@ class Identification:
             "not_seen": [name for name in BEGIN_S if name not in self.seen.networks],
             "held_window_bytes": self.held_bytes,
             "unreadable": [*self.evidence.unreadable],
+            "packets": [asdict(one) for one in self.evidence.packets],
             "command": self.evidence.manifest.get("command", ""),
         }
 

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from rich.table import Table
 from rich.text import Text
 
+from httpbed.addons.conformance import certificate
 from httpbed.addons.conformance.conformance_report import KEY_WIDTH, TEMPLATE, who
 from httpbed.addons.conformance.fingerprint import BEGIN_S, STEP_S, Fingerprint, drawn
 from httpbed.addons.conformance.flight import Floats
@@ -168,8 +169,7 @@ def render(one: Identification) -> str:
             {"caption": drawing.caption, "name": drawing.name, "svg": svg.inline(drawing)}
             for drawing in plot(one)
         ],
-        command=one.evidence.manifest.get("command", ""),
-        httpbed=one.evidence.manifest.get("httpbed", ""),
+        **certificate.shown(one.evidence),
     )
 
 
@@ -185,5 +185,7 @@ def markdown(one: Identification) -> str:
         *written.table(HEAD, [name != HEAD[0] for name in HEAD], table),
         "",
         *(f"- {written.escaped(note)}" for note in notes(one)),
+        "",
+        *certificate.markdown(one.evidence),
     ]
     return "\n".join(lines) + "\n"

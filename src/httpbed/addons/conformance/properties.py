@@ -33,7 +33,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -47,12 +46,7 @@ from httpbed.addons.conformance.flight import Flight, Round
 from httpbed.addons.conformance.networks import STEADY_S, Network
 from httpbed.addons.conformance.sender import (
     BBR,
-    SCHEMA,
     Control,
-    Scale,
-    Sender,
-    SenderKey,
-    SuiteName,
 )
 from httpbed.base import units
 from httpbed.results import throughput_models as models
@@ -124,18 +118,6 @@ class Transfers:
             if transfer.held_window is not None
         ]
         return float(np.median(at)) if at else None
-
-
-@dataclass(frozen=True)
-class ConformanceEvidence:
-    """What a conformance test shows."""
-
-    transfers: Transfers
-    manifest: Mapping[str, Any]
-    unreadable: Sequence[str]
-    """Trials that show nothing about the sender, each with the reason."""
-    invalid: bool
-    """Whether an invalid attempt is one of the reasons."""
 
 
 Bounds = tuple[float, float]
@@ -442,59 +424,3 @@ def _of_model(model: Callable[[float, float], float], transfer: SenderTransfer) 
     """Throughput of what a model expects of the network, at most its rate."""
     expected = model(transfer.loss, transfer.flight.rtt_s)
     return transfer.rate_pps / min(expected, transfer.pipe.rate_pps)
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The result of a conformance test."""
-
-    sender: Sender
-    key: SenderKey
-    suite: SuiteName
-    scale: Scale
-    findings: Sequence[PropertyResult]
-    remarks: Sequence[str]
-    """Remarks of the suite about the sender."""
-    short_s: Mapping[int, float | None]
-    """Seconds from the client's first packet to the delivery of that many bytes, by size."""
-    evidence: ConformanceEvidence
-    question: str = ""
-    """What the test answers."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether every trial is readable and every property that has a tolerance is within it."""
-        seen = (one.passed or one.is_for_the_reader for one in self.findings)
-        return not self.evidence.unreadable and all(seen)
-
-    @property
-    def failed(self) -> list[PropertyResult]:
-        """Return the properties out of tolerance."""
-        return [finding for finding in self.findings if finding.passed is False]
-
-    @property
-    def hindered(self) -> bool:
-        """Whether something could not be judged because of the machine."""
-        return self.evidence.invalid or any(
-            finding.why in {BUSY, UNCOMPARED} for finding in self.findings
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return its record for :func:`json.dumps`."""
-        return {
-            "schema": SCHEMA,
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
-            "passed": self.passed,
-            "suite": self.suite,
-            "scale": self.scale,
-            "sender": self.key.as_json(),
-            "judged_as": self.sender.judged_as,
-            "client": self.sender.client,
-            "findings": [finding.as_json() for finding in self.findings],
-            "remarks": list(self.remarks),
-            "delivered_s": {str(size): seconds for size, seconds in self.short_s.items()},
-            "unreadable": list(self.evidence.unreadable),
-            "httpbed": self.evidence.manifest.get("httpbed", ""),
-            "host": self.evidence.manifest.get("host", {}),
-            "command": self.evidence.manifest.get("command", ""),
-        }

@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 
 from httpbed.addons.conformance import bbr_cases, bcp133, networks, properties
 from httpbed.addons.conformance.flight import median_delivery_s
+from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
 from httpbed.addons.conformance.networks import Network
-from httpbed.addons.conformance.properties import (
-    ConformanceEvidence,
-    Judgement,
-    PropertyResult,
-    Transfers,
-)
+from httpbed.addons.conformance.properties import PropertyResult, Transfers
 from httpbed.addons.conformance.sender import (
     BBR,
     CONTROLS,
