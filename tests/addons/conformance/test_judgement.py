@@ -56,6 +56,17 @@ def test_a_test_without_a_download_leaves_no_record(state: Path) -> None:
     assert not list(state.iterdir())
 
 
+@pytest.mark.parametrize(
+    "options", ["", " -o kept", " --jobs 2", " --jobs=1 --output 'a folder' --json"]
+)
+def test_the_command_of_a_test_is_that_of_its_repetition(options: str) -> None:
+    """Where the evidence is kept, and how many trials run side by side, changes no packet."""
+    seen = judgement().evidence
+    for rest in ("", " --suite bbr"):
+        said = replace(seen, manifest={"command": f"httpbed conformance nginx{options}{rest}"})
+        assert said.command == f"httpbed conformance nginx{rest}"
+
+
 def test_no_note_recommends_testing_the_end_of_a_tunnel() -> None:
     """Its command could not work."""
     said = {"sender": key().as_json(), "passed": None, "testable": False}

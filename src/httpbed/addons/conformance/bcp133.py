@@ -86,6 +86,7 @@ RENO = Sender("nginx", "1.1", "reno", "reno", "reno")
 CUBIC = Sender("nginx", "1.1", "cubic", "cubic", "cubic")
 KERNELS_BBR = Sender("nginx", "1.1", "bbr", "bbr", "bbr")
 REFERENCES: Mapping[str, Sender] = {"reno": RENO, "cubic": CUBIC}
+TITLES: Mapping[str, str] = {"reno": "Reno", "cubic": "CUBIC"}
 
 UNCOVERED: Mapping[str, str] = {
     "other bandwidths": "needs the same networks at other rates; all links here carry 10 Mbit/s",
@@ -386,12 +387,17 @@ def _down(lasts_s: float) -> list[dict[str, str]]:
     ]
 
 
+def with_references(transfers: Transfers) -> Transfers:
+    """Return the transfers with every reference; the sender under test may be one of them."""
+    own = REFERENCES.keys() - transfers.references.keys()
+    references = {**transfers.references, **dict.fromkeys(own, transfers)}
+    return replace(transfers, references={name: references[name] for name in REFERENCES})
+
+
 def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:
     """Judge every criterion whose network was planned."""
     del control
-    own = REFERENCES.keys() - transfers.references.keys()
-    references = {**transfers.references, **dict.fromkeys(own, transfers)}
-    compared = replace(transfers, references={name: references[name] for name in REFERENCES})
+    compared = with_references(transfers)
     planned = {network.name for network in transfers.planned}
     return [one.judged(compared) for one in CRITERIA if one.network in planned]
 

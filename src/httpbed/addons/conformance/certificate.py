@@ -41,7 +41,7 @@ def write(folder: Path, page: str, markdown: str, record: Mapping[str, Any]) -> 
 def shown(evidence: ConformanceEvidence) -> dict[str, Any]:
     """Return what the template says about how the test is repeated."""
     return {
-        "command": evidence.manifest.get("command", ""),
+        "command": evidence.command,
         "httpbed": evidence.manifest.get("httpbed", ""),
         "repetition": repetition(evidence),
         "packets": evidence.packets,
@@ -56,14 +56,14 @@ def repetition(evidence: ConformanceEvidence) -> str:
             " only. With --clock virtual a repetition sends the same ones"
         )
     return (
-        "The same builds send the same packets again. Run the command with another folder after -o,"
-        f" and there sha256sum -c with the {DIGESTS} of this folder: it compares the packets of"
+        "The same builds send the same packets again. Run the command with -o and a new folder, and"
+        f" there sha256sum -c with the {DIGESTS} of this folder: it compares the packets of"
         " every trial, with the times at which they entered and left the link"
     )
 
 
 def markdown(evidence: ConformanceEvidence) -> list[str]:
     """Return the lines that say how a test is repeated."""
-    command = evidence.manifest.get("command", "")
+    command = evidence.command
     made = f"Made by {written.escaped(command)}." if command else ""
     return [f"{made} {repetition(evidence)}.".strip()]

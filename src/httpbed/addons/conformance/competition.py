@@ -7,12 +7,13 @@ give the queueing delay.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from httpbed.addons.conformance.flight import Packets
+from httpbed.addons.conformance import envelope
+from httpbed.addons.conformance.flight import Floats, Packets
 from httpbed.addons.conformance.networks import Beside, Network
 from httpbed.addons.conformance.sender import Scale, Sender
 from httpbed.experiment.impairments.queue import parse_queue_limit
@@ -50,6 +51,8 @@ class Split:
     """Share of the packets of each flow that were lost, from the trial's begin on."""
     lasts_s: Sequence[float]
     """Seconds from each flow's first packet to its last one."""
+    epochs: Sequence[Floats] = field(default=(), compare=False)
+    """Points of the envelope of each flow."""
 
     @property
     def shares(self) -> list[float]:
@@ -145,7 +148,13 @@ def split(  # noqa: PLR0913 - all but the first two are keywords
     waits = _waits(bottleneck, rate_bit_s, delay_s, interval_s)
     lost = [_lost(*flow, bottleneck, end_s) for flow in zip(sent, received, strict=True)]
     lasts = [float(flow.sent_s[-1] - flow.sent_s[0]) for flow in received]
-    return Split(rates, waits, used, lost, lasts)
+    points = [
+        envelope.epochs(
+            flow, bottleneck, rate_bit_s=rate_bit_s, delay_s=delay_s, interval_s=interval_s
+        )
+        for flow in received
+    ]
+    return Split(rates, waits, used, lost, lasts, points)
 
 
 def _delivered(packets: Packets, interval_s: tuple[float, float]) -> int:

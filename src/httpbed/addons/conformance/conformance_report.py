@@ -12,7 +12,7 @@ from statistics import median
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.addons.conformance import certificate
+from httpbed.addons.conformance import certificate, envelope_report
 from httpbed.addons.conformance import windows_report as windows
 from httpbed.addons.conformance.competition import (
     ONE_WAY_S,
@@ -26,6 +26,7 @@ from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer
 from httpbed.base import units
 from httpbed.report import markdown as written
 from httpbed.report import svg, templating
+from httpbed.report.figures import Plot
 from httpbed.report.phrasing import few
 from httpbed.report.terminal import Console
 
@@ -207,10 +208,16 @@ def render(judgement: Judgement) -> str:
         delivered=delivered(judgement),
         plots=[
             {"caption": plot.caption, "name": plot.name, "svg": svg.inline(plot)}
-            for plot in windows.plots(judgement.evidence.transfers, judgement.sender.judged_as)
+            for plot in _plots(judgement)
         ],
         **certificate.shown(judgement.evidence),
     )
+
+
+def _plots(judgement: Judgement) -> Iterator[Plot]:
+    transfers = judgement.evidence.transfers
+    yield from envelope_report.plots(transfers)
+    yield from windows.plots(transfers, judgement.sender.judged_as)
 
 
 def markdown(judgement: Judgement) -> str:

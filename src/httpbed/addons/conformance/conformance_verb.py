@@ -84,8 +84,8 @@ EXIT_HOST = 3
     show_default=True,
     help="control: what the congestion control's name promises, which campaigns cite; bbr: the"
     " example cases of draft-ietf-ccwg-bbr that packets show; bcp133: the criteria of RFC 9743 for"
-    " any congestion control, beside the kernel's Reno and CUBIC. The last two are best with"
-    " --clock virtual.",
+    " any congestion control, beside the kernel's Reno and CUBIC; envelope: delay and throughput"
+    " against theirs. All but the first are best with --clock virtual.",
 )
 @click.option(
     "--against",

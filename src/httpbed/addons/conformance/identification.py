@@ -144,7 +144,7 @@ class Identification:
             "held_window_bytes": self.held_bytes,
             "unreadable": [*self.evidence.unreadable],
             "packets": [asdict(one) for one in self.evidence.packets],
-            "command": self.evidence.manifest.get("command", ""),
+            "command": self.evidence.command,
         }
 
 

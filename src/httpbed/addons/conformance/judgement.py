@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -9,6 +10,9 @@ from typing import Any
 
 from httpbed.addons.conformance.properties import BUSY, UNCOMPARED, PropertyResult, Transfers
 from httpbed.addons.conformance.sender import SCHEMA, Scale, Sender, SenderKey, SuiteName
+
+_WITHOUT_EFFECT = re.compile(r" (?:(?:-o|--output|--jobs)[ =](?:'[^']*'|\S+)|--json)(?= |$)")
+"""Where the evidence is, how many trials run side by side, and how the result is printed."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class ConformanceEvidence:
     """Whether an invalid attempt is one of the reasons."""
     packets: Sequence[PacketRecord] = ()
     """The packet logs that it rests on."""
+
+    @property
+    def command(self) -> str:
+        """Return the command of the test, without the options that change no packet."""
+        return _WITHOUT_EFFECT.sub("", self.manifest.get("command", ""))
 
 
 @dataclass(frozen=True)
@@ -89,5 +98,5 @@ class Judgement:
             "packets": [asdict(one) for one in self.evidence.packets],
             "httpbed": self.evidence.manifest.get("httpbed", ""),
             "host": self.evidence.manifest.get("host", {}),
-            "command": self.evidence.manifest.get("command", ""),
+            "command": self.evidence.command,
         }

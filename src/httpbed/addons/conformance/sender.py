@@ -25,9 +25,10 @@ SCHEMA = 2
 Scale = Literal["smoke", "standard", "full"]
 SCALES: tuple[Scale, ...] = ("smoke", "standard", "full")
 """How much of a conformance test is run, from least to most."""
-SuiteName = Literal["control", "bbr", "bcp133"]
+SuiteName = Literal["control", "bbr", "bcp133", "envelope"]
 """``control``: what the congestion control's name promises; ``bbr``: the cases of its draft;
-``bcp133``: the criteria of RFC 9743 for any congestion control."""
+``bcp133``: the criteria of RFC 9743 for any congestion control; ``envelope``: delay and throughput
+beside the kernel's Reno and CUBIC."""
 Control = Literal["reno", "cubic", "bbr", "bbr2"]
 CONTROLS: tuple[Control, ...] = ("reno", "cubic", "bbr", "bbr2")
 """Congestion controls with their own properties, as which a sender can be judged."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
-from httpbed.addons.conformance import bbr_cases, bcp133, networks, properties
+from httpbed.addons.conformance import bbr_cases, bcp133, envelope_suite, networks, properties
 from httpbed.addons.conformance.flight import median_delivery_s
 from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
 from httpbed.addons.conformance.networks import Network
@@ -51,12 +52,22 @@ SUITES: Mapping[SuiteName, Suite] = {
     "bbr": Suite(bbr_cases.networks, bbr_cases.judge, bbr_cases.notes, BBR, is_cited=False),
     "bcp133": Suite(
         bcp133.networks,
-        bcp133.judge,
-        bcp133.notes,
+        lambda control, seen: [*bcp133.judge(control, seen), *envelope_suite.judge(control, seen)],
+        lambda seen: chain(bcp133.notes(seen), envelope_suite.notes(seen)),
         frozenset(CONTROLS),
         is_cited=False,
         asks_by_control=False,
         question="What does {sender.implementation} do by the criteria of BCP 133?",
+        references=bcp133.REFERENCES,
+    ),
+    "envelope": Suite(
+        envelope_suite.networks,
+        envelope_suite.judge,
+        envelope_suite.notes,
+        frozenset(CONTROLS),
+        is_cited=False,
+        asks_by_control=False,
+        question="Are delay and throughput of {sender.implementation} those of the kernel's?",
         references=bcp133.REFERENCES,
     ),
 }

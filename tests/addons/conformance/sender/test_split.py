@@ -51,6 +51,8 @@ def test_two_flows_share_a_bottleneck() -> None:
     assert found.queue_delay_s["p50"] == pytest.approx(0.003)
     assert found.lasts_s == pytest.approx([5.998, 5.994])
     assert found.utilisation == pytest.approx(0.8, abs=0.001)
+    for points, mbit_s in zip(found.epochs, (6.0, 2.0), strict=True):
+        assert points == pytest.approx(np.array([[3.0, mbit_s]] * 10), rel=0.02)
 
 
 def test_what_is_still_under_way_is_not_lost() -> None:

@@ -1,0 +1,114 @@
+"""The suite of envelopes: a sender beside the kernel's Reno and CUBIC, against each of them there.
+
+The networks are those of BCP 133 with such a flow, so that suite has the figures, too. Here the
+flows last three times as long: the hull of few points is mostly chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from httpbed.addons.conformance import bcp133
+from httpbed.addons.conformance.envelope import EPOCH_ROUND_TRIPS, Envelope, envelope
+from httpbed.addons.conformance.networks import Network
+from httpbed.addons.conformance.properties import OPEN, PropertyResult, Transfers, within
+from httpbed.addons.conformance.sender import Control, Scale
+
+KERNELS: Mapping[str, str] = {"beside reno": "reno", "beside cubic": "cubic"}
+"""The reference in whose place the sender is, by network."""
+LASTS_S = 60.0
+
+
+def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
+    """Return the networks, which are the same at every scale."""
+    del scale
+    every = bcp133.networks("standard", control)
+    return tuple(replace(one, lasts_s=LASTS_S) for one in every if one.name in KERNELS)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The envelopes of a network."""
+
+    network: Network
+    kernel: str
+    """The name of the reference that the others are compared with."""
+    envelopes: Mapping[str, Envelope]
+    """By the name of the reference, without those that span no region."""
+    sender: Envelope | None
+    """Of the sender under test."""
+    control: float | None
+    """Conformance of the kernel's two flows with each other, which differ in nothing: more is not
+    to be expected of points as few as these."""
+
+
+def compared(transfers: Transfers) -> Iterator[Compared]:
+    """Yield the envelopes of each planned network."""
+    every = bcp133.with_references(transfers)
+    for network in transfers.planned:
+        if kernel := KERNELS.get(network.name):
+            seen = {name: _envelope(one, network) for name, one in every.references.items()}
+            known = {name: one for name, one in seen.items() if one is not None}
+            other = _envelope(every.references[kernel], network, flow=1)
+            first = known.get(kernel)
+            control = first.conformance(other) if first and other else None
+            yield Compared(network, kernel, known, _envelope(transfers, network), control)
+
+
+def _envelope(transfers: Transfers, network: Network, flow: int = 0) -> Envelope | None:
+    return envelope(trial.split.epochs[flow] for trial in transfers.sharing(network.name))
+
+
+def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:
+    """Compare the envelopes of each network; nothing bounds the figures."""
+    del control
+    return [
+        replace(
+            within(
+                f"envelope {one.network.title}: {figure}",
+                [values[""]] * len(transfers.sharing(one.network.name)),
+                OPEN,
+                unit,
+            ),
+            references={name: values.get(name) for name in bcp133.REFERENCES},
+            network=one.network.title,
+        )
+        for one in compared(transfers)
+        for figure, unit, values in _figures(one)
+    ]
+
+
+def _figures(one: Compared) -> Iterator[tuple[str, str, dict[str, float | None]]]:
+    """Yield each figure with its unit and its values, that of the sender under no name."""
+    kernel = one.envelopes.get(one.kernel)
+    alike: dict[str, float | None] = {"": None}
+    moved, later, faster = dict(alike), dict(alike), dict(alike)
+    for name, other in {"": one.sender, **one.envelopes}.items():
+        if kernel is not None and other is not None:
+            move = other.moved_to(kernel)
+            alike[name], moved[name] = other.conformance(kernel), move.conformance
+            later[name], faster[name] = move.delay_ms, move.throughput_mbit_s
+    yield "conformance", "of 1", alike
+    yield "conformance-T", "of 1", moved
+    yield "delay by which it is moved", "ms", later
+    yield "throughput by which it is moved", "Mbit/s", faster
+
+
+def notes(transfers: Transfers) -> Iterator[str]:
+    """Yield what the figures are."""
+    for one in compared(transfers):
+        kernel, sender = one.envelopes.get(one.kernel), one.sender
+        if kernel is not None and sender is not None:
+            yield (
+                f"envelope {one.network.title}: {len(sender.points)} points of the sender and"
+                f" {len(kernel.points)} of the kernel's {bcp133.TITLES[one.kernel]}, one for each"
+                f" {EPOCH_ROUND_TRIPS} round trips. Conformance is the share of them in the"
+                " envelope of the other; conformance-T is that after the best move. The two flows"
+                f" of the kernel's {bcp133.TITLES[one.kernel]} differ in nothing, and have"
+                f" {_written(one.control)}: so few points do not show more"
+            )
+
+
+def _written(share: float | None) -> str:
+    return "no figure" if share is None else f"{share:.2f}"
