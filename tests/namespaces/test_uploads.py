@@ -43,9 +43,13 @@ def test_curl_uploads_in_every_http_version(tmp_path: Path) -> None:
             assert check(record, "sender's congestion control").passed is not False
 
 
-def test_wget_uploads(tmp_path: Path) -> None:
-    """Over HTTP/1.1, the only version that it has."""
-    settings = SmallExperiment(kind="upload", client="wget", versions=("1.1",))
+@pytest.mark.parametrize(
+    ("client", "version", "server"),
+    [("wget", "1.1", "nginx"), ("gtlsclient", "3", "nginx"), ("aioquic", "3", "aioquic")],
+)
+def test_other_programs_upload(tmp_path: Path, client: str, version: str, server: str) -> None:
+    """Over the only version that each has."""
+    settings = SmallExperiment(kind="upload", client=client, versions=(version,), server=server)
     for record in outcomes(settings, tmp_path / "campaign"):
         uploaded(record)
 

@@ -209,7 +209,7 @@ UPLOAD = {"kind": "upload", "size": "1 MB"}
 @pytest.mark.parametrize(
     ("roles", "place", "reason"),
     [
-        ({"client": {"implementation": "aioquic"}}, "workload", "aioquic as a client cannot"),
+        ({"client": {"implementation": "quinn"}}, "workload", "quinn as a client cannot"),
         ({"server": {"implementation": "haproxy"}}, "roles.server.implementation", "cannot be"),
         ({"server": {"implementation": "caddy"}}, "workload", "caddy as a server cannot"),
         ({"client": {"retry": "restart"}}, "roles.client.retry", "not upload"),

@@ -60,6 +60,8 @@ def parts(recipe: Recipe) -> Iterator[Part]:
             yield part(recipe, role, version, congestion_control=control)
         for retry in recipe.retrying.able() if role == "client" else ():
             yield part(recipe, role, version, retry=retry)
+        if "upload" in recipe.workloads and role != "proxy":
+            yield part(recipe, role, version, sender="client")
         for kind in recipe.run_in(role).keep:
             yield part(recipe, role, version, kept=frozenset({kind}))
         for name, knob in recipe.knobs.items():
@@ -178,3 +180,13 @@ def test_a_recipe_states_the_least_version_of_its_program(name: str) -> None:
     if name not in {"hq", "openlitespeed"}:
         assert recipe.version is not None
         assert recipe.version.least
+
+
+@pytest.mark.parametrize("name", ["curl", "wget", "gtlsclient", "aioquic"])
+def test_a_client_that_uploads_sends_the_file_of_its_content(name: str) -> None:
+    """The server stores it; the client has no folder for bodies."""
+    (version, *_), fetches = CATALOG[name].http_versions, (FileToFetch("/9.txt", "/stored/9.txt"),)
+    upload = part(CATALOG[name], "client", version, sender="client", fetches=fetches)
+    words = " ".join(CATALOG[name].plan(upload).argv)
+    assert "/content/9.txt" in words
+    assert "/stored" not in words

@@ -129,7 +129,7 @@ def test_a_completed_trial_has_every_metric_that_applies_to_it(name: str, more: 
     """The descriptors say which metrics apply; QUIC hides retransmissions."""
     taken = observations(recorded_evidence(name), name)
     values = {one.metric: one.value for one in taken if not one.item}
-    applies = {"every trial", "transfer", *more}
+    applies = {"every trial", "download", "transfer", *more}
     assert {one.metric for one in taken} == {
         name for name, metric in METRICS.items() if metric.applies in applies
     }

@@ -81,6 +81,7 @@ def test_metrics_of_a_direction_are_of_the_bodies_direction() -> None:
     again = connection["client_retransmitted_bytes"] / connection["client_payload_bytes"]
     assert value("retransmitted_share", found) == again > 0
     assert value("goodput", found) < 4e6
+    assert "time_to_first_byte" not in {one.metric for one in found}
 
 
 def test_the_plan_gives_the_file_to_the_client_and_a_folder_to_the_server() -> None:

@@ -23,6 +23,7 @@ Better = Literal["lower", "higher", "neither"]
 Form = Literal["quantity", "share", "count", "index"]
 Applies = Literal[
     "every trial",
+    "download",
     "transfer",
     "TCP",
     "several files",
@@ -55,8 +56,8 @@ class Metric(Value):
     better: Better
     """Which direction is an improvement."""
     applies: Applies = "every trial"
-    """Which completed trials have it; ``transfer`` means downloads and uploads whose client reports
-    times."""
+    """Which completed trials have it; ``download`` and ``transfer`` mean downloads, and
+    uploads, too, whose client reports times."""
     per_item: bool = False
     """Whether each file, resource or client has a value of its own, and the trial has none."""
     censoring: Censoring = "unknown"

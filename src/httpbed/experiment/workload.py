@@ -20,7 +20,7 @@ from httpbed.base.value import Value
 DownloadCapability = Literal[
     "download", "parallel", "connections", "rounds", "parallel rounds", "resumed", "early data"
 ]
-UploadCapability = Literal["upload"]
+UploadCapability = Literal["upload", "parallel uploads"]
 PageCapability = Literal[
     "page",
     "recorded page",
@@ -147,7 +147,7 @@ class Upload(FileTransfer):
         """Yield the capabilities that client and server need."""
         yield "upload"
         if self.files > 1:
-            yield "parallel"
+            yield "parallel uploads"
         if self.connections > 1:
             yield "connections"
 

@@ -131,8 +131,7 @@ class Run(Value):
     each_request: list[str] = Field(default_factory=list)
     """Words for each file to fetch; together they are ``{requests}``."""
     each_upload: list[str] = Field(default_factory=list)
-    """Words for each file to upload, in place of ``each_request``: ``{content}{path}`` is the file
-    to send."""
+    """Words for each file to upload, in place of ``each_request``; ``{file}`` is what is sent."""
     each_upstream: str = ""
     """Text for each upstream; together they are ``{upstreams}``."""
     each_origin: str = ""

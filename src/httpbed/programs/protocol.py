@@ -167,7 +167,7 @@ class Part:
             "replay_port": str(REPLAY_PORT),
             "url": self.url(first),
             "resolve": f"{self.server_name}:{self.port}:{authority(self.server_address)}",
-            "body": first.body,
+            "body": self._file(first),
             "bodies": str(PurePosixPath(first.body).parent),
             "ca": f"{self.certificates}/{AUTHORITY}",
             "certificate": f"{self.certificates}/{CERTIFICATE}",
@@ -202,9 +202,19 @@ class Part:
     def each_request(self) -> list[dict[str, str]]:
         """Return the variables of each file."""
         return [
-            {"number": str(number), "url": self.url(fetch), "file": fetch.body, "path": fetch.path}
+            {
+                "number": str(number),
+                "url": self.url(fetch),
+                "file": self._file(fetch),
+                "path": fetch.path,
+            }
             for number, fetch in enumerate(self.fetches, start=1)
         ]
+
+    def _file(self, fetch: FileToFetch) -> str:
+        """Return the file at this end: where the body is stored, or the one that is sent."""
+        is_sent = self.role == self.sender == "client"
+        return f"{self.content}{fetch.path}" if is_sent else fetch.body
 
     def each_upstream(self) -> list[dict[str, str]]:
         """Return the variables of each upstream."""

@@ -10,7 +10,12 @@ from typing import get_args
 
 from httpbed.base.errors import Mistake
 from httpbed.experiment.kept import ProgramRecord
-from httpbed.experiment.workload import DownloadCapability, PageCapability, PageVisit
+from httpbed.experiment.workload import (
+    DownloadCapability,
+    PageCapability,
+    PageVisit,
+    UploadCapability,
+)
 from httpbed.programs import invocation, parsers, protocol
 from httpbed.programs.invocation import LISTS, Choice, Run
 from httpbed.programs.protocol import (
@@ -22,6 +27,7 @@ from httpbed.programs.protocol import (
 from httpbed.programs.recipe import Recipe
 
 DOWNLOADS = frozenset(get_args(DownloadCapability))
+UPLOADS = frozenset(get_args(UploadCapability))
 PAGES = frozenset(get_args(PageCapability))
 KINDS = ("download", "upload", "page")
 SHELLS = frozenset({"sh", "bash", "dash"})
@@ -78,7 +84,7 @@ def _retrying_mistakes(recipe: Recipe) -> Iterator[Mistake]:
 
 def _workload_mistakes(recipe: Recipe) -> Iterator[Mistake]:
     """Yield a mistake for an option of a workload that the program does not support at all."""
-    for kind, more in (("download", DOWNLOADS), ("page", PAGES)):
+    for kind, more in (("download", DOWNLOADS), ("upload", UPLOADS), ("page", PAGES)):
         beyond = sorted(set(recipe.workloads) & more - {kind})
         if beyond and kind not in recipe.workloads:
             reason = f"{' and '.join(map(repr, beyond))} needs {kind!r}, which is missing"

@@ -44,6 +44,7 @@ RECORDED: Capability = "recorded page"
 UPLOAD: Capability = "upload"
 _REQUESTED_BY: Mapping[Capability, tuple[str, ...]] = {
     "parallel": ("files",),
+    "parallel uploads": ("files",),
     "connections": ("connections",),
     "rounds": ("rounds",),
     "resumed": ("resumption",),

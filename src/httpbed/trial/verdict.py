@@ -95,7 +95,7 @@ def observations(attempt: JudgedAttempt) -> list[Observation]:
         *_wire(chain, evidence),
         *_link(scenario, evidence),
         *_bed(chain.hops[0], evidence),
-        *evidence.reports[chain.client].observations,
+        *_by_client(chain, evidence),
         *_runs(chain, evidence),
         *_files(chain, evidence),
         *_proxies(chain, evidence),
@@ -152,6 +152,16 @@ def _link(scenario: Scenario, evidence: AttemptEvidence) -> Iterator[Observation
 def _bed(hop: NetworkHop, evidence: AttemptEvidence) -> Iterator[Observation]:
     if pings_s := evidence.pings_s[hop.title_over(hop.paths[0])]:
         yield Observation(metric="rtt", value=min(pings_s), source="bed")
+
+
+def _by_client(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
+    """Yield what the client reports.
+
+    The first byte after an upload may be of 100 Continue, which HTTP/1.1 alone waits for.
+    """
+    for one in evidence.reports[chain.client].observations:
+        if one.metric != "time_to_first_byte" or chain.workload.sender == "server":
+            yield one
 
 
 def _runs(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:

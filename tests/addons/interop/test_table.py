@@ -12,11 +12,11 @@ from httpbed.addons.interop import check_verb
 from httpbed.addons.interop.interop_session import (
     UNTRUSTED,
     CheckedProgram,
-    DownloadResult,
     Failure,
     InteropResult,
     PairingResult,
     RefusalResult,
+    TransferResult,
 )
 from httpbed.addons.interop.pairings import Pairing, Promise, ProxyHop
 from httpbed.campaign.manifest import ReportedVersion
@@ -24,12 +24,12 @@ from httpbed.programs import catalog
 
 CURL = catalog.load()["curl"]
 DIRECT = PairingResult(
-    Pairing("curl", "2", "nginx"), (DownloadResult(1000, ()), DownloadResult(10**6, ()))
+    Pairing("curl", "2", "nginx"), (TransferResult(1000, ()), TransferResult(10**6, ()))
 )
 NOTHING_STORED = Failure("body as served", "the client stored nothing")
 PROXIED = PairingResult(
     Pairing("curl", "3", "nginx", (ProxyHop("haproxy", "1.1"),)),
-    (DownloadResult(1000, ()), DownloadResult(10**6, (NOTHING_STORED,))),
+    (TransferResult(1000, ()), TransferResult(10**6, (NOTHING_STORED,))),
 )
 KNOWN = CheckedProgram(CURL, ReportedVersion("8.23.0", "curl 8.23.0\nFeatures: HTTP2 HTTP3"))
 REFUSED = RefusalResult(

@@ -68,9 +68,9 @@ def command(
     before a campaign: a recipe that declares too much costs you its trials.
 
     Each program reports its version, and downloads 1 kB and 1 MB, compared by digest, with the most
-    versatile installed counterpart. Each client must refuse an untrusted certificate, or else
-    report a missing file. With names, only combinations with these programs run. httpbed toolbox
-    build installs missing programs.
+    versatile installed counterpart. If both can, it uploads 1 MB, too. Each client must refuse an
+    untrusted certificate, or else report a missing file. With names, only combinations with these
+    programs run. httpbed toolbox build installs missing programs.
 
     Exit codes: 0 all passed; 1 one failed, or a declared ability has no installed counterpart; 2
     usage, or your own program cannot be run; 3 nothing is installed.
@@ -162,6 +162,7 @@ def values(result: InteropResult) -> dict[str, Any]:
                 **asdict(pairing.pairing),
                 "passed": pairing.passed,
                 "downloads": list(map(asdict, pairing.downloads)),
+                "uploads": list(map(asdict, pairing.uploads)),
             }
             for pairing in result.pairings
         ],
@@ -227,9 +228,11 @@ def _failures(result: InteropResult) -> Iterator[str]:
     for program in result.programs:
         yield from program.failures()
     for pairing in result.pairings:
-        for download in pairing.downloads:
-            for failure in download.failures:
-                yield f"{pairing.pairing.title()}, {download.size} bytes: {failure}"
+        title = pairing.pairing.title()
+        for kind, transfers in (("", pairing.downloads), ("upload of ", pairing.uploads)):
+            for transfer in transfers:
+                for failure in transfer.failures:
+                    yield f"{title}, {kind}{transfer.size} bytes: {failure}"
     for refusal in result.refusals:
         if not refusal.passed:
             instead = "; ".join(map(str, refusal.failures)) or "everything passed"

@@ -61,8 +61,8 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class DownloadResult:
-    """A download by one pairing, and what failed."""
+class TransferResult:
+    """A download or an upload by one pairing, and what failed."""
 
     size: int
     failures: tuple[Failure, ...]
@@ -70,15 +70,16 @@ class DownloadResult:
 
 @dataclass(frozen=True)
 class PairingResult:
-    """A pairing with its downloads."""
+    """A pairing with its downloads, and an upload if both ends are capable of one."""
 
     pairing: Pairing
-    downloads: tuple[DownloadResult, ...]
+    downloads: tuple[TransferResult, ...]
+    uploads: tuple[TransferResult, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether every file arrived as it should."""
-        return not any(download.failures for download in self.downloads)
+        return not any(transfer.failures for transfer in (*self.downloads, *self.uploads))
 
 
 @dataclass(frozen=True)
@@ -203,8 +204,11 @@ async def run_pairings(
 
     async def run(numbered: tuple[int, Pairing]) -> None:
         number, pairing = numbered
-        done = [await _download(setup, pairing, size, folder / f"{number:04}") for size in SIZES]
-        results[number] = PairingResult(pairing, tuple(done))
+        place = folder / f"{number:04}"
+        downloads = [await _transfer(setup, pairing, "download", size, place) for size in SIZES]
+        sizes = SIZES[-1:] if _uploads(setup.catalog, pairing) else ()
+        uploads = [await _transfer(setup, pairing, "upload", size, place) for size in sizes]
+        results[number] = PairingResult(pairing, tuple(downloads), tuple(uploads))
         tell(results[number])
 
     await executor.side_by_side(enumerate(pairings, start=1), run, jobs=jobs)
@@ -263,13 +267,19 @@ def _targets() -> tuple[ContentFile, ...]:
     return content.targets(Download.model_validate(values))
 
 
-async def _download(
-    setup: CampaignSetup, pairing: Pairing, size: int, folder: Path
-) -> DownloadResult:
-    place = folder / str(size)
+def _uploads(catalog: Catalog, pairing: Pairing) -> bool:
+    """Whether a pairing can upload: both of its ends, without a proxy."""
+    ends = (catalog[pairing.client], catalog[pairing.server])
+    return not pairing.proxies and all("upload" in recipe.workloads for recipe in ends)
+
+
+async def _transfer(
+    setup: CampaignSetup, pairing: Pairing, kind: str, size: int, folder: Path
+) -> TransferResult:
+    place = folder / (str(size) if kind == "download" else f"{kind}-{size}")
     place.mkdir(parents=True)
-    failures = await _failures(setup, setup, pairing.document(size), place)
-    return DownloadResult(size, tuple(failures))
+    failures = await _failures(setup, setup, pairing.document(size, kind), place)
+    return TransferResult(size, tuple(failures))
 
 
 async def _failures(

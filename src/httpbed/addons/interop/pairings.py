@@ -59,8 +59,8 @@ class Pairing:
         )
         return f"{self.client} -> HTTP/{self.http_version}{''.join(hops)} -> {self.server}"
 
-    def document(self, size: int) -> dict[str, Any]:
-        """Return the scenario that downloads a file of ``size`` bytes."""
+    def document(self, size: int, kind: str = "download") -> dict[str, Any]:
+        """Return the scenario that transfers a file of ``size`` bytes."""
         several = len(self.proxies) > 1
         numbers = range(1, len(self.proxies) + 1)
         proxies = [f"proxy{number}" if several else "proxy" for number in numbers]
@@ -78,7 +78,7 @@ class Pairing:
                 ],
                 "server": {"implementation": self.server},
             },
-            "workload": {"kind": "download", "size": f"{size} B"},
+            "workload": {"kind": kind, "size": f"{size} B"},
         }
 
 

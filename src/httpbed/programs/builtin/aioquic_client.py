@@ -1,4 +1,4 @@
-"""An HTTP/3 client on aioquic: parallel downloads over one connection, each to its own file.
+"""An HTTP/3 client on aioquic: parallel transfers over one connection, each of its own file.
 
 One socket and one loop drive aioquic's connection, which does no I/O itself. After each file the
 client prints one JSON object, with times in seconds since the start. A prior visit also waits for a
@@ -19,6 +19,7 @@ import argparse
 import errno
 import json
 import math
+import os
 import pickle
 import select
 import socket
@@ -53,16 +54,16 @@ NETWORK_NEWS = 0x1 | 0x10 | 0x40 | 0x100 | 0x400
 
 
 class FetchError(Exception):
-    """A file cannot be downloaded; the message is for the trial's report."""
+    """A file cannot be transferred; the message is for the trial's report."""
 
 
 @dataclass
-class FileDownload:
+class FileTransfer:
     """One request and its response so far."""
 
     path: str
-    file: Path
     body: BinaryIO
+    """Where the response's body is written."""
     began_s: float
     early: bool
     """Whether it was sent before the handshake was over."""
@@ -101,7 +102,7 @@ class Http3Client:
         self.has_ticket = False
         self.handshake: HandshakeCompleted | None = None
         self.handshake_s = 0.0
-        self.fetches: dict[int, FileDownload] = {}
+        self.fetches: dict[int, FileTransfer] = {}
         self.migrations = MigrationLog()
         self.udp = self._socket()
         self.news = network_news() if options.migration == "rebind" else None
@@ -109,7 +110,7 @@ class Http3Client:
         self.http = H3Connection(self.quic)
 
     def run(self) -> None:
-        """Fetch every file in as many rounds as requested, and close."""
+        """Transfer every file in as many rounds as requested, and close."""
         self.quic.connect(self.udp.getpeername(), now=time.monotonic())
         if self.options.visit == "prior" or self.options.resumption != "early data":
             self._until(lambda: self.handshake is not None)
@@ -136,17 +137,22 @@ class Http3Client:
     def _ask(self, requests: Iterable[tuple[str, Path]]) -> None:
         for path, file in requests:
             stream = self.quic.get_next_available_stream_id()
-            self.http.send_headers(stream, list(self._headers(path)), end_stream=True)
-            self.fetches[stream] = FileDownload(
-                path, file, file.open("wb"), since_start(), early=self.handshake is None
-            )
+            upload = file.read_bytes() if self.options.upload else None
+            self.http.send_headers(stream, [*self._headers(path, upload)], end_stream=not upload)
+            if upload:
+                self.http.send_data(stream, upload, end_stream=True)
+            body = (file if upload is None else Path(os.devnull)).open("wb")
+            early = self.handshake is None
+            self.fetches[stream] = FileTransfer(path, body, since_start(), early=early)
 
-    def _headers(self, path: str) -> Iterator[tuple[bytes, bytes]]:
-        yield b":method", b"GET"
+    def _headers(self, path: str, upload: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        yield b":method", b"GET" if upload is None else b"PUT"
         yield b":scheme", b"https"
         yield b":authority", self.name.encode()
         yield b":path", path.encode()
         yield b"user-agent", b"httpbed-aioquic"
+        if upload is not None:
+            yield b"content-length", str(len(upload)).encode()
 
     def _until(self, done: Callable[[], bool], *, over: float = math.inf) -> None:
         """Send and receive until ``done`` is true, or the clock shows ``over``."""
@@ -259,7 +265,7 @@ class Http3Client:
         if isinstance(event, HeadersReceived | DataReceived) and event.stream_ended:
             self._print(self.fetches.pop(event.stream_id))
 
-    def _print(self, fetch: FileDownload) -> None:
+    def _print(self, fetch: FileTransfer) -> None:
         fetch.body.close()
         accepted = self.handshake is not None and self.handshake.early_data_accepted
         line = {
@@ -350,6 +356,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-stream-data", type=int, required=True)
     parser.add_argument("--max-datagram-size", type=int, required=True)
     parser.add_argument("--migration", choices=("none", "rebind"), default="none")
+    parser.add_argument("--upload", action="store_true", help="send the files, by PUT")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--resumption", choices=("none", "resumed", "early data"), default="none")
     parser.add_argument("--visit", choices=("prior", "measured"), default="measured")
@@ -359,7 +366,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Fetch all files, or print one line that says why not."""
+    """Transfer all files, or print one line that says why not."""
     options = arguments()
     try:
         settings = configuration(options)

@@ -1,5 +1,7 @@
 """An HTTP/3 server on aioquic: the files of one folder, and a line of JSON for each request.
 
+With ``--bodies`` it stores the body of a PUT in that folder, under the name that the request gives.
+
 Run by recipes/aioquic.toml, in a root filesystem with Python and aioquic.
 """
 
@@ -10,20 +12,21 @@ import asyncio
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 import aioquic_records
 from aioquic.asyncio import QuicConnectionProtocol, serve
 from aioquic.h3.connection import H3_ALPN, H3Connection
-from aioquic.h3.events import HeadersReceived
+from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import HandshakeCompleted, ProtocolNegotiated, QuicEvent
 from aioquic.tls import SessionTicket
 
 NEVER_IDLE_S = 86400.0
 """Above every trial's limit: httpbed decides when a transfer has taken too long."""
-FOUND, NOT_FOUND = 200, 404
+FOUND, CREATED, NOT_FOUND = 200, 201, 404
+Headers = dict[bytes, bytes]
 
 
 CONTENT_TYPES = {
@@ -64,17 +67,26 @@ class Http3Connection(QuicConnectionProtocol):
     """One client's connection."""
 
     def __init__(
-        self, *given: Any, content: Path, announcement: dict[bytes, str], log: Path, **named: Any
+        self,
+        *given: Any,
+        content: Path,
+        bodies: Path | None,
+        announcement: dict[bytes, str],
+        log: Path,
+        **named: Any,
     ) -> None:
         super().__init__(*given, **named)
         self.content = content
+        self.bodies = bodies
+        self.uploads: dict[int, tuple[Headers, BinaryIO]] = {}
+        """Requests whose bodies are stored, by their streams."""
         self.announcement = announcement
         self.log = log
         self.http: H3Connection | None = None
         self.handshake: HandshakeCompleted | None = None
 
     def quic_event_received(self, event: QuicEvent) -> None:
-        """Answer each request when its header is complete: a GET has no body."""
+        """Answer a GET when its header is complete, and a PUT when its body is stored."""
         if isinstance(event, ProtocolNegotiated):
             self.http = H3Connection(self._quic)
         elif isinstance(event, HandshakeCompleted):
@@ -82,13 +94,40 @@ class Http3Connection(QuicConnectionProtocol):
         if self.http is not None:
             for http_event in self.http.handle_event(event):
                 if isinstance(http_event, HeadersReceived):
-                    self._answer(self.http, http_event)
+                    self._begin(self.http, http_event)
+                if isinstance(http_event, HeadersReceived | DataReceived):
+                    self._store(self.http, http_event)
 
-    def _answer(self, http: H3Connection, request: HeadersReceived) -> None:
-        request_headers = dict(request.headers)
-        path = request_headers.get(b":path", b"/").decode(errors="replace")
-        file = find(self.content, path)
-        status = FOUND if file else NOT_FOUND
+    def _begin(self, http: H3Connection, request: HeadersReceived) -> None:
+        headers = dict(request.headers)
+        if self.bodies is None or headers.get(b":method") != b"PUT":
+            file = find(self.content, path_of(headers))
+            self._answer(http, request.stream_id, headers, FOUND if file else NOT_FOUND, file)
+        elif (place := inside(self.bodies, path_of(headers))) and place.parent == self.bodies:
+            self.uploads[request.stream_id] = headers, place.open("wb")
+        else:
+            self._answer(http, request.stream_id, headers, NOT_FOUND)
+
+    def _store(self, http: H3Connection, event: HeadersReceived | DataReceived) -> None:
+        """Store a part of an upload; answer after the last one."""
+        headers, file = self.uploads.get(event.stream_id, ({}, None))
+        if file is None:
+            return
+        if isinstance(event, DataReceived):
+            file.write(event.data)
+        if event.stream_ended:
+            file.close()
+            del self.uploads[event.stream_id]
+            self._answer(http, event.stream_id, headers, CREATED)
+
+    def _answer(
+        self,
+        http: H3Connection,
+        stream: int,
+        request_headers: Headers,
+        status: int,
+        file: Path | None = None,
+    ) -> None:
         body = file.read_bytes() if file else b""
         headers = {
             b":status": str(status),
@@ -97,12 +136,12 @@ class Http3Connection(QuicConnectionProtocol):
             **self.announcement,
         }
         encoded = [(name, value.encode()) for name, value in headers.items()]
-        http.send_headers(request.stream_id, encoded, end_stream=not body)
+        http.send_headers(stream, encoded, end_stream=not body)
         if body:
-            http.send_data(request.stream_id, body, end_stream=True)
+            http.send_data(stream, body, end_stream=True)
         self._record(request_headers, status, len(body))
 
-    def _record(self, request_headers: dict[bytes, bytes], status: int, body_bytes: int) -> None:
+    def _record(self, request_headers: Headers, status: int, body_bytes: int) -> None:
         """Log request and response; a request before the end of the handshake was early data."""
         early = self.handshake is None
         resumed = early or (self.handshake is not None and self.handshake.session_resumed)
@@ -122,14 +161,26 @@ class Http3Connection(QuicConnectionProtocol):
             file.write(json.dumps(line) + "\n")
 
 
+def path_of(headers: Headers) -> str:
+    """Return the path of a request."""
+    return headers.get(b":path", b"/").decode(errors="replace")
+
+
 def find(content: Path, path: str) -> Path | None:
     """Return the file of a path; None if it is missing or outside of the content."""
+    file = inside(content, path)
+    return file if file and file.is_file() else None
+
+
+def inside(folder: Path, path: str) -> Path | None:
+    """Return the place of a path in a folder; None if it is outside or no possible name."""
     name = unquote(urlsplit(path).path).lstrip("/")
     try:
-        file = (content / name).resolve()
-        return file if file.is_relative_to(content) and file.is_file() else None
+        file = (folder / name).resolve()
+        file.is_file()
     except (OSError, ValueError):  # too long, or with a zero byte
         return None
+    return file if file.is_relative_to(folder) else None
 
 
 def media_type(file: Path | None) -> str:
@@ -164,6 +215,7 @@ async def run(options: argparse.Namespace) -> None:
             create_protocol=partial(
                 Http3Connection,
                 content=options.content,
+                bodies=options.bodies,
                 announcement=announcement(options),
                 log=options.log,
             ),
@@ -182,6 +234,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--certificate", required=True)
     parser.add_argument("--key", required=True)
     parser.add_argument("--content", type=lambda text: Path(text).resolve(), required=True)
+    parser.add_argument("--bodies", type=lambda text: Path(text).resolve())
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--congestion-control", choices=("reno", "cubic"), required=True)
     parser.add_argument("--max-data", type=int, required=True)
