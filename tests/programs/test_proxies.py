@@ -19,15 +19,16 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 CLEAN = [(version, 200, "") for version in ("1.1", "2", "3")]
 """Number of clean responses at the beginning of each log.
 
-After them the server died three times during a response, the client left three times, once over
-each version, and at last there was no server."""
+After them the server died during a response, once over each version, then the client left in the
+same way, and at last there was no server. Traefik's has neither over HTTP/3."""
 FLAGS = {
     "envoy-1.40.0": ["UC", "UC", "UC", "DC", "DR", "incomplete", "UF"],
     "haproxy-3.2.26": ["SD", "SD", "SD", "CD", "CD", "CD", "SC"],
     "nginx-1.30.6": [*["incomplete"] * 6, ""],
     "caddy-2.11.7": [*["incomplete"] * 3, "", *["incomplete"] * 2, ""],
+    "traefik-3.7.15": [*["incomplete"] * 4, ""],
 }
-READERS = {"caddy-2.11.7": "caddy-json"}
+READERS = {"caddy-2.11.7": "caddy-json", "traefik-3.7.15": "traefik-json"}
 
 
 @pytest.mark.parametrize("name", FLAGS)

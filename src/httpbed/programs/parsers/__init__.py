@@ -38,6 +38,7 @@ PARSERS: Mapping[str, Parser] = {
     "none": lambda _: ProgramReport(),
     "quiche-json": _of(".own_clients", "parse_quiche"),
     "requests-json": _of(".own_clients"),
+    "traefik-json": _of(".access_log", "parse_traefik"),
     "wget-log": _of(".wget"),
     "wget2-stats": _of(".wget", "parse_wget2"),
 }

@@ -145,3 +145,28 @@ def _upstream(header: dict[str, Any]) -> str:
     """Return the upstream HTTP version; empty if Caddy answered itself."""
     added = [str(one) for one in header.get("Via") or () if str(one).endswith(VIA)]
     return version(f"HTTP/{added[-1].removesuffix(VIA)}") if added else ""
+
+
+# Traefik's access log: a JSON object per request, without upstream's HTTP version.
+
+
+def parse_traefik(file: Path) -> ProgramReport:
+    """Read every line of an access log; an empty log means no requests."""
+    return each_line(file, _traefik_request)
+
+
+def _traefik_request(line: dict[str, Any]) -> LoggedRequest:
+    body_bytes = int(line["DownstreamContentSize"])
+    tls_version = _text(line, "TLSVersion")
+    return LoggedRequest(
+        http_version=version(str(line["RequestProtocol"])),
+        status=int(line["DownstreamStatus"]),
+        body_bytes=body_bytes,
+        connection=_text(line, "ClientAddr"),
+        tls_version=f"TLSv{tls_version}" if tls_version else "",
+        cipher=_text(line, "TLSCipher"),
+        path=_text(line, "RequestPath"),
+        authority=_text(line, "RequestHost"),
+        flags=flag("", _text(line, "downstream_Content-Length"), body_bytes),
+        attempts=int(line["RetryAttempts"]) + 1 if "RetryAttempts" in line else None,
+    )
