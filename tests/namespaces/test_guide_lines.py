@@ -62,6 +62,7 @@ OTHER_PAGES = {
     "pages": "the Internet, and a folder of the user; test_mirror.py",
     "proxies": "no line to run",
     "reproduce": "studies; tests/experiments/test_reproduce.py",
+    "uploads": "virtual time; test_uploads.py",
 }
 
 

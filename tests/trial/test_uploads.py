@@ -12,8 +12,21 @@ import pytest
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Outcome
 from httpbed.programs.protocol import LoggedRequest
+from httpbed.trial import plan, verdict
+from httpbed.trial.evidence import JudgedAttempt
+from httpbed.trial.fairness import FairShares
 from planted import Fault, broken, ending, logged, on_link, other, relogged, stored
-from recorded import UPLOADED, contents, judged, observations, planned, recorded_evidence
+from recorded import (
+    CATALOG,
+    UPLOADED,
+    contents,
+    judged,
+    judged_attempt,
+    observations,
+    planned,
+    recorded_evidence,
+    trial,
+)
 
 EVIDENCE = recorded_evidence(UPLOADED)
 ((_, SENT),) = contents(UPLOADED).items()
@@ -105,3 +118,33 @@ def test_a_request_that_a_client_reports_with_another_success_is_accepted() -> N
         ]
         evidence = relogged("client", status=status)(logged(*requests)(EVIDENCE))
         assert broken(evidence, UPLOADED) == set()
+
+
+def test_an_upload_beside_a_download_has_no_share() -> None:
+    """They share no direction of a link; each still has its rate."""
+    rival = {
+        "client": {"implementation": "curl", "http_version": "2", "host": "rival"},
+        "server": {"implementation": "nginx", "host": "rivalserver"},
+    }
+    links = [{"between": [host, "middle"]} for host in ("client", "rival", "server", "rivalserver")]
+    hosts = ["client", "rival", "middle", "server", "rivalserver"]
+    rates = {"client": 4e6, "competitor-1-client": 2e6}
+    shared = replace(
+        EVIDENCE,
+        fairness=FairShares(2.0, rates),
+        reports=dict.fromkeys(("client", "competitor-1-client"), EVIDENCE.reports["client"]),
+        link={},
+        pings_s=dict.fromkeys(("client->server", "competitor-1-client->competitor-1-server"), ()),
+    )
+    for kind, has_share in (("download", False), ("upload", True)):
+        workload = {"kind": kind, "size": "1 MB"}
+        document = {
+            **trial(UPLOADED).document,
+            "topology": {"hosts": hosts, "links": links},
+            "competitors": [{**rival, "workload": workload}],
+        }
+        mixed = plan.plan(trial(UPLOADED).model_copy(update={"document": document}), CATALOG)
+        attempt = JudgedAttempt(mixed, judged_attempt(EVIDENCE, UPLOADED).setup, shared)
+        found = {one.metric for one in verdict.observations(attempt)}
+        assert "rate_while_shared" in found
+        assert ({"share", "jain_index"} <= found) is has_share

@@ -100,7 +100,7 @@ def observations(attempt: JudgedAttempt) -> list[Observation]:
         *_files(chain, evidence),
         *_proxies(chain, evidence),
         *_cpu(chain, evidence),
-        *_shares(chain, evidence),
+        *_shares(attempt.planned.chains, evidence),
         *(observation for one in attempt.added for observation in one.observations()),
     ]
 
@@ -217,14 +217,16 @@ def _cpu(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
             yield Observation(metric=f"{side}_cpu", value=value, source="bed")
 
 
-def _shares(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
+def _shares(chains: Sequence[Chain], evidence: AttemptEvidence) -> Iterator[Observation]:
+    """Yield how clients shared the network; an upload and a download share no direction of it."""
     if (shares := evidence.fairness) is None:
         return
     for client, rate in shares.rates_bit_s.items():
         yield Observation(metric="rate_while_shared", value=rate, source="wire", item=client)
     yield _on_wire("time_shared", shares.lasted_s)
-    yield _on_wire("share", shares.share(chain.client))
-    yield _on_wire("jain_index", jain(shares.rates_bit_s.values()))
+    if len({chain.workload.sender for chain in chains}) == 1:
+        yield _on_wire("share", shares.share(chains[0].client))
+        yield _on_wire("jain_index", jain(shares.rates_bit_s.values()))
 
 
 def _on_wire(metric: str, value: float) -> Observation:

@@ -69,7 +69,7 @@ def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> I
 
 
 def _where(hop: NetworkHop, hops: Sequence[NetworkHop]) -> str:
-    return hop.server if len(hops) > 1 else ""
+    return hop.sender if len(hops) > 1 else ""
 
 
 def _rtt(
