@@ -7,6 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.conformance.certificate import RECORD
+from httpbed.programs import catalog
+from httpbed.report.phrasing import listed
 from markdown_table import table
 
 TITLES = {
@@ -29,7 +32,8 @@ BOUNDS = {
 
 def section(folder: Path) -> Iterator[str]:
     """Yield a matrix for each suite, with the commands that repeat it; nothing without any."""
-    tests = [json.loads(file.read_text()) for file in sorted(folder.rglob("*.json"))]
+    files = sorted(folder.rglob("*.json"))
+    tests = [json.loads(file.read_text()) | {"folder": _folder(file)} for file in files]
     for suite, title in TITLES.items():
         own = [one for one in tests if one["suite"] == suite]
         if own:
@@ -38,6 +42,21 @@ def section(folder: Path) -> Iterator[str]:
             yield f"{OPENING} {BOUNDS[suite]}"
             yield _matrix(own)
             yield "\n".join(_line(one) for one in own)
+            yield _lacking(own)
+
+
+def _folder(file: Path) -> str:
+    """Return the folder of a certificate, from the page; empty for a record without one."""
+    return f"../results/senders/suites/{file.parent.name}" if file.name == RECORD else ""
+
+
+def _lacking(tests: Sequence[Mapping[str, Any]]) -> str:
+    """Name the senders of the toolbox that did not run."""
+    known = catalog.load()
+    ran = {one["sender"]["implementation"] for one in tests}
+    senders = {name for name, one in known.recipes.items() if {"server", "proxy"} & set(one.roles)}
+    lacking = sorted(senders - ran - known.tunnel_ends())
+    return f"Not run: {listed(lacking)}." if lacking else "Every sender of the toolbox ran."
 
 
 def _matrix(tests: Sequence[Mapping[str, Any]]) -> str:
@@ -114,4 +133,7 @@ def _knobs(test: Mapping[str, Any]) -> list[str]:
 def _line(test: Mapping[str, Any]) -> str:
     sender = test["sender"]
     of = f"{sender['implementation']} {sender['version']}"
-    return f"- {_named(test)}: `{test['command']}` ({of}, {sender['kernel']}, {test['date'][:10]})"
+    made = f"{of}, {sender['kernel']}, {test['date'][:10]}"
+    if test["folder"]:
+        made += f"; [certificate]({test['folder']}/conformance.md)"
+    return f"- {_named(test)}: `{test['command']}` ({made})"

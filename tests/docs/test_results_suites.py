@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import results_suites
+from httpbed.addons.conformance.certificate import RECORD
 
 
 def outcome(
@@ -42,12 +43,24 @@ def test_a_matrix_has_a_column_for_each_sender_and_its_command(tmp_path: Path) -
     for one in tests:
         file = tmp_path / f"{one['sender']['implementation']}.json"
         file.write_text(json.dumps(one))
-    *_, matrix, commands = results_suites.section(tmp_path)
+    *_, matrix, commands, lacking = results_suites.section(tmp_path)
     head, _, case, within = matrix.splitlines()
     assert head == "| property | asked | bad QUIC bbr, floor=1 | good QUIC bbr | silent QUIC bbr |"
     assert case == "| 1 a case | 3 to 8 rounds | **9** | 4 | *not seen* |"
     assert within == "| within bounds |  | 0 of 1 | 1 of 1 | 0 of 0 |"
     assert all(f"`{one['command']}`" in commands for one in tests)
+    assert "certificate" not in commands
+    assert "quinn" in lacking
+
+
+def test_a_sender_with_a_certificate_has_a_link_to_it(tmp_path: Path) -> None:
+    """Its record lies in a folder with its digests, and its program did run."""
+    folder = tmp_path / "bbr-quinn"
+    folder.mkdir()
+    (folder / RECORD).write_text(json.dumps(outcome("quinn", 4.0, passed=True)))
+    *_, commands, lacking = results_suites.section(tmp_path)
+    assert "(../results/senders/suites/bbr-quinn/conformance.md)" in commands
+    assert "quinn" not in lacking
 
 
 def test_without_tests_there_is_no_matrix(tmp_path: Path) -> None:

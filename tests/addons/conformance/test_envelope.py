@@ -8,11 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from httpbed.addons.conformance import bcp133, envelope_report, envelope_suite
+from httpbed.addons.conformance import (
+    bcp133,
+    conformance_report,
+    envelope_report,
+    envelope_suite,
+)
 from httpbed.addons.conformance.competition import SharedTransfer, Split
 from httpbed.addons.conformance.envelope import Envelope, envelope, epochs
 from httpbed.addons.conformance.flight import Floats, Packets
+from httpbed.addons.conformance.judgement import ConformanceEvidence
 from httpbed.addons.conformance.properties import PropertyResult, Transfers
+from httpbed.addons.conformance.sender import SenderKey
+from httpbed.addons.conformance.suites import reach
 
 NETWORKS = envelope_suite.networks("standard", "cubic")
 MOVED = np.array([5.0, 2.0])
@@ -108,6 +116,16 @@ def test_the_suite_compares_with_the_kernel_in_the_senders_place() -> None:
     assert len([*envelope_report.plots(seen)]) == 1
     assert all("differ in nothing" in note for note in envelope_suite.notes(seen))
     assert {(one.control or 0) > 0.9 for one in envelope_suite.compared(seen)} == {True}
+
+
+def test_a_suite_whose_networks_are_all_shared_has_an_outcome() -> None:
+    seen = transfers(sender=cloud(3), reno=cloud(2), cubic=cloud(1))
+    key = SenderKey("nginx", "1", "0", "", "3", "quic", "cubic")
+    evidence = ConformanceEvidence(seen, {"clock": "virtual"}, (), invalid=False)
+    judgement = reach(bcp133.CUBIC, key, "standard", evidence, "envelope")
+    assert judgement.passed
+    assert "8 figures for you to judge" in conformance_report.outcome(judgement)
+    assert "<svg" in conformance_report.render(judgement)
 
 
 def test_the_kernels_sender_is_its_own_reference() -> None:

@@ -119,7 +119,8 @@ def tolerance(finding: PropertyResult) -> str:
 
 def outcome(judgement: Judgement) -> str:
     """Return the result of the test as a sentence."""
-    if not judgement.evidence.transfers.every:
+    transfers = judgement.evidence.transfers
+    if not (transfers.every or transfers.shared):
         hindered = judgement.evidence.invalid
         return f"nothing judged: {'no trial is valid' if hindered else 'no download succeeded'}"
     findings = [finding for finding in judgement.findings if not finding.is_for_the_reader]
