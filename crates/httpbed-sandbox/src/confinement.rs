@@ -107,6 +107,8 @@ const NAMESPACES: i32 = libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS;
 const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+/// In the caller's network, abstract UNIX sockets lead to programs of the user, and netlink shows the machine's network.
+const FAMILIES_IN_THE_CALLERS_NETWORK: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
 /// Of IPv4 and IPv6 sockets; 0 is that of the socket's type.
 const PROTOCOLS: [i32; 3] = [0, libc::IPPROTO_TCP, libc::IPPROTO_UDP];
 const ALL_CAPABILITY_SETS: [CapSet; 5] =
@@ -124,6 +126,15 @@ pub struct Confinement {
 impl Confinement {
     /// Compile the filters for this processor.
     pub fn new() -> io::Result<Self> {
+        Self::with_sockets_of(&FAMILIES)
+    }
+
+    /// Compile the filters for a program in the network in which the sandbox was created.
+    pub fn in_the_callers_network() -> io::Result<Self> {
+        Self::with_sockets_of(&FAMILIES_IN_THE_CALLERS_NETWORK)
+    }
+
+    fn with_sockets_of(families: &[i32]) -> io::Result<Self> {
         let mut refused: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
         for flag in (0..31).map(|bit| 1 << bit).filter(|flag| NAMESPACES & flag != 0) {
             let rule = masked(0, flag)?;
@@ -133,7 +144,7 @@ impl Confinement {
         refused.insert(libc::SYS_prlimit64, vec![rule(vec![condition(0, SeccompCmpOp::Ne, 0)?])?]);
         refuse_special_modes(&mut refused)?;
         let absent = ABSENT.iter().map(|call| (*call, Vec::new())).collect();
-        let foreign = Rules::from([(libc::SYS_socket, vec![none_of(&FAMILIES)?])]);
+        let foreign = Rules::from([(libc::SYS_socket, vec![none_of(families)?])]);
         #[cfg_attr(not(target_arch = "x86_64"), expect(unused_mut))]
         let mut filters = vec![
             compiled(refused, libc::EPERM)?,
@@ -262,6 +273,7 @@ mod tests {
     #[test]
     fn the_filters_compile_and_fit_the_kernel() {
         let mut filters = Confinement::new().unwrap().filters;
+        filters.extend(Confinement::in_the_callers_network().unwrap().filters);
         if cfg!(target_arch = "x86_64") {
             filters.extend(Confinement::of_a_guest().unwrap().filters);
         }

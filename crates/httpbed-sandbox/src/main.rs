@@ -92,7 +92,8 @@ fn run() -> Result<ExitCode, Failure> {
     }
     let stdio = config.shell.as_ref().map(terminal::take).transpose().step("take the terminal")?;
     let left = config.shell.as_ref().map_or(0, |shell| shell.outside);
-    let network = if left > 0 { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
+    let network =
+        if left > 0 || config.keeps_network { CloneFlags::empty() } else { CloneFlags::CLONE_NEWNET };
     let user = namespaces::enter(network).step("unshare namespaces")?;
     // Gaining capabilities in the new user namespace cleared this setting.
     namespaces::die_with_parent().step("PR_SET_PDEATHSIG")?;
@@ -107,8 +108,13 @@ fn run() -> Result<ExitCode, Failure> {
             let outside = leave_behind(left)?;
             let around = settle(&config, user, stdio, outside)?;
             filesystem::send_root(&around.base, config.root_to).step("send the sandbox's root")?;
-            let context =
-                part::PartContext { base: &around.base, hosts: &around.hosts, user, serve: serve_part };
+            let context = part::PartContext {
+                base: &around.base,
+                hosts: &around.hosts,
+                user,
+                keeps_network: config.keeps_network,
+                serve: serve_part,
+            };
             let parts = part::make_all(config.parts.iter(), &context)?;
             Event::Ready.send();
             let leftover = input.buffer().to_vec();

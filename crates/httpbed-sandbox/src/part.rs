@@ -143,6 +143,8 @@ pub struct PartContext<'a> {
     pub hosts: &'a Hosts,
     /// The user that started the sandbox.
     pub user: User,
+    /// Whether the sandbox is in the network in which it was created.
+    pub keeps_network: bool,
     /// What a part's first process does until the end of the trial.
     pub serve: fn(Surroundings),
 }
@@ -219,13 +221,19 @@ fn enter(
         shown: Vec::new(),
         confined: false,
         outside: Vec::new(),
-        confinement: Some(confinement(part).step("compile the filter of system calls")?),
+        confinement: Some(
+            confinement(part, context.keeps_network).step("compile the filter of system calls")?,
+        ),
         memory_bytes: part.memory_bytes,
     })
 }
 
-fn confinement(part: &Part) -> io::Result<Confinement> {
-    if part.guest { Confinement::of_a_guest() } else { Confinement::new() }
+fn confinement(part: &Part, keeps_network: bool) -> io::Result<Confinement> {
+    match (part.guest, keeps_network) {
+        (true, _) => Confinement::of_a_guest(),
+        (_, true) => Confinement::in_the_callers_network(),
+        _ => Confinement::new(),
+    }
 }
 
 /// Exchange the sandbox's root for the part's; the sandbox's mounts are then gone.

@@ -35,6 +35,9 @@ pub struct Config {
     pub tmpfs_bytes: u64,
     /// The user and group, as the host counts, that run everything when the host's root starts the sandbox.
     pub unprivileged: Option<(u32, u32)>,
+    /// Whether the sandbox stays in the network in which it is created; it then has no hosts.
+    #[serde(default)]
+    pub keeps_network: bool,
     /// Inherited socket over which the sandbox sends a descriptor of its own root.
     pub root_to: RawFd,
     /// Present for a command of the user at the user's terminal: the host's own filesystem stays.

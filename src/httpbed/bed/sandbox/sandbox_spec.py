@@ -167,6 +167,9 @@ class SandboxSpec:
     """For a command of the user, which sees this machine's filesystem."""
     keeps_user: bool = False
     """Whether it stays root if root starts it, as a command of the user does."""
+    keeps_network: bool = False
+    """Whether it stays in this machine's network; it then has no hosts, and its parts open no
+    sockets but those of IPv4 and IPv6."""
 
     def folders(self) -> dict[str, int]:
         """Return the folders of all parts: name -> most bytes."""
@@ -190,6 +193,7 @@ class SandboxSpec:
             "sysctls": dict(self.sysctls),
             "tmpfs_bytes": self.tmpfs_bytes,
             "unprivileged": None if self.shell or self.keeps_user else unprivileged.user(),
+            "keeps_network": self.keeps_network,
             "root_to": root_to,
             "shell": self.shell
             and {
