@@ -17,11 +17,12 @@ import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from httpbed.base.addresses import is_inside
 from httpbed.base.errors import ConfigError, Mistake
 
 SOCKET = "way-out"
@@ -39,17 +40,6 @@ _OWN_NAMES = re.compile(
     r"(.*\.)?(localhost|local|internal|intranet|lan|home|corp|home\.arpa)\.?|[^.]*"
 )
 """Names that public resolvers do not know (RFC 6761, RFC 6762, RFC 8375, and common practice)."""
-_TRANSLATED = IPv6Network("64:ff9b::/96")
-"""IPv4 behind IPv6 (RFC 6052 section 2.1)."""
-_GLOBAL_UNICAST = IPv6Network("2000::/3")
-"""All that IANA has allocated of IPv6. Outside are the other forms of IPv4 within IPv6: compatible
-(``::7f00:1``, RFC 4291), mapped, translated (``::ffff:0:7f00:1``, RFC 2765) and of local NAT64."""
-_SPECIAL: tuple[IPv4Network | IPv6Network, ...] = (
-    *map(IPv4Network, ("0.0.0.0/8", "192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")),
-    *map(IPv6Network, ("2001::/23", "3fff::/20")),
-)
-"""Ranges of IANA's registries of special-purpose addresses that older versions of ``ipaddress``
-count as global, Teredo among them; and the metadata service of Azure."""
 
 
 class UnreachableError(Exception):
@@ -232,19 +222,6 @@ async def _resolved(host: str, port: int) -> tuple[str, ...]:
     except (OSError, UnicodeError):
         raise UnreachableError("cannot be resolved") from None
     return tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
-
-
-def is_inside(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is not on the public Internet."""
-    if isinstance(address, IPv6Address):
-        if address in _TRANSLATED:
-            return is_inside(IPv4Address(int(address) & 0xFFFFFFFF))
-        if address not in _GLOBAL_UNICAST or (
-            address.sixtofour is not None and is_inside(address.sixtofour)
-        ):
-            return True
-    special = any(address in one for one in _SPECIAL if one.version == address.version)
-    return not address.is_global or address.is_multicast or special
 
 
 def _proxy(host: str, port: int) -> tuple[str, int] | None:
