@@ -23,7 +23,7 @@ import results_archives
 import results_page
 from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.cli.main import verbs
-from httpbed.cli.verb import command_of
+from httpbed.cli.verb import command_of, of_url
 from httpbed.experiment import profiles
 from httpbed.experiment.check import CHECKS
 from httpbed.experiment.check_descriptor import CheckDescriptor
@@ -73,6 +73,8 @@ def commands() -> str:
     sections = ["# Commands", "Written by `make docs` from the commands themselves."]
     for name, registered in sorted(verbs().items()):
         sections += help_of(command_of(registered), ["httpbed", name])
+        if at_a_url := of_url(name):
+            sections += help_of(command_of(at_a_url), ["httpbed", name, "URL"])
     return "\n\n".join(sections) + "\n"
 
 

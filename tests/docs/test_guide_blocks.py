@@ -27,6 +27,7 @@ import yaml  # type: ignore[import-untyped]
 import campaigns
 from httpbed.campaign import preparation
 from httpbed.cli.main import cli
+from httpbed.cli.verb import command_of, of_url
 from httpbed.experiment import parser
 from httpbed.experiment.document import factor_references
 from httpbed.experiment.experiment import experiment_model
@@ -200,7 +201,8 @@ def _require_accepted(words: list[str]) -> None:
         if not words:  # which prints the help
             return
         name, words = words[0], words[1:]
-        found = command.get_command(context, name)
+        at_a_url = of_url(name, words)
+        found = command_of(at_a_url) if at_a_url else command.get_command(context, name)
         assert found is not None, f"no verb {name}"
         command, context = found, click.Context(found, parent=context, info_name=name)
     given, left, _ = command.make_parser(context).parse_args(list(words))

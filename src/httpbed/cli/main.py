@@ -23,7 +23,7 @@ from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
 from httpbed.bed.machine import unprivileged
 from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
-from httpbed.cli.verb import VerbGroup, command_of, no_verb
+from httpbed.cli.verb import VerbGroup, command_of, no_verb, of_url
 
 CORE_VERBS = (
     Verb("demo", "Compare HTTP versions and congestion controls in a minute.", "run", "demo"),
@@ -109,7 +109,9 @@ class Verbs(VerbGroup):
                     else no_verb(ctx, args[0], list(verbs()))
                 ]
             )
-        return super().resolve_command(ctx, args)
+        name, command, words = super().resolve_command(ctx, args)
+        registered = of_url(str(name), words)
+        return name, command_of(registered) if registered else command, words
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs by what a person wants to do, without importing any."""
@@ -221,7 +223,8 @@ def _terminated(termination: Termination) -> int:
 
 def _with_resumption(text: str) -> str:
     """Add that the same command resumes, if it does."""
-    return f"{text}; {KEPT}" if sys.argv[1:2] in RESUMED else text
+    is_resumed = sys.argv[1:2] in RESUMED and not of_url(sys.argv[1], sys.argv[2:])
+    return f"{text}; {KEPT}" if is_resumed else text
 
 
 def _discard_output() -> None:

@@ -6,6 +6,7 @@ and each mistake becomes one line with its place, the reason and the remedy.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -35,8 +36,31 @@ def absent_options() -> Mapping[str, str]:
     return absent
 
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def of_url(name: str, words: Sequence[str] | None = None) -> RegisteredVerb | None:
+    """Return what an addon registered as ``"VERB URL"``, if one of the words is a URL.
+
+    Without words, return it in any case.
+    """
+    if words is not None and not any(map(_URL.match, words)):
+        return None
+    known = (verb for addon in addons().values() for verb in addon.verbs)
+    return next((verb for verb in known if verb.name == f"{name} URL"), None)
+
+
 class Verb(click.Command):
     """A click command that raises ConfigError with every mistake of its command line."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Name the form of this verb that takes a URL."""
+        super().format_epilog(ctx, formatter)
+        if self.name and (registered := of_url(self.name)):
+            formatter.write_paragraph()
+            address = f"{ctx.command_path} https://HOST/FILE"
+            formatter.write_text(f"{address} is another form: {registered.purpose}")
+            formatter.write_text(f"Its options: {address} --help")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words after the verb."""

@@ -1,0 +1,278 @@
+"""The table of a measurement, its sentences, and its JSON.
+
+Medians, intervals and ratios are those of reports (``results``). A request that fails has no time.
+One that was still arriving at its time limit is censored there, as a trial that times out is.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from rich.text import Text
+
+from httpbed.addons.field.measurement import Measurement
+from httpbed.addons.field.request import REQUEST_S, Outcome
+from httpbed.base.errors import visible
+from httpbed.base.units import format_duration, format_size
+from httpbed.report import phrasing, terminal
+from httpbed.report.document import Cell, Column, Table, Tone
+from httpbed.report.phrasing import DASH
+from httpbed.report.terminal import Console
+from httpbed.report.terminal_report import fitted
+from httpbed.results import plain_values
+from httpbed.results.comparison import MIN_BLOCKS, Ratio, compare
+from httpbed.results.estimate import Estimate, estimate
+from httpbed.results.sample import Sample, Tally
+
+METRIC = "request_time"
+NAME_WIDTH = 13
+"""Of the names of facts, with the blanks behind them."""
+SCHEMA = 1
+NOT_CONTROLLED = (
+    "the server: its software, load, congestion control, and which machine answers which version",
+    "caches: a cache may have answered; the first look at the URL may have filled it",
+    "the route: its delay, losses and queues, and middleboxes that treat UDP and TCP differently",
+    "this machine: other traffic over its network, and other programs on its CPUs",
+)
+"""What a bed controls and field mode does not."""
+SEPARATE = (
+    "A difference is one between HTTP versions as this server offers them on this path now, not"
+    " between the protocols. These numbers are no campaign: httpbed pools them with no other"
+    " result."
+)
+Time = Callable[[Outcome], float | None]
+
+
+def sample(made: Measurement, version: str, time: Time) -> Sample:
+    """Return the times of a version by block."""
+    outcomes = made.of(version)
+    observed = {
+        one.block: seconds
+        for one in outcomes
+        if not one.failure and (seconds := time(one)) is not None
+    }
+    censored = {one.block: REQUEST_S for one in outcomes if one.is_censored}
+    tally = Tally(made.wanted.blocks)
+    return Sample(METRIC, {"http_version": version}, observed, censored, ">", tally)
+
+
+def request_times(made: Measurement) -> dict[str, Sample]:
+    """Return the request times of each version."""
+    return {version: sample(made, version, _request_s) for version in made.wanted.versions}
+
+
+def _request_s(outcome: Outcome) -> float | None:
+    return outcome.request_s
+
+
+def ratios(made: Measurement) -> dict[str, Ratio | None]:
+    """Compare each version with the base, paired by block; the base is left out."""
+    samples, base = request_times(made), made.wanted.base
+    return {
+        version: compare(one, samples[base]) for version, one in samples.items() if version != base
+    }
+
+
+def round_trips_s(made: Measurement) -> list[float]:
+    """Return the time of each TCP handshake: one round trip of the path."""
+    return [one.tcp_handshake_s for one in made.outcomes if one.block and one.tcp_handshake_s]
+
+
+def show(made: Measurement, out: Console) -> None:
+    """Print the table and what belongs to it; without any time, only why there is none."""
+    lines = [*_heading(made), ""]
+    facts_shown = [f"{name:<{NAME_WIDTH}}{visible(text)}" for name, text in facts(made)]
+    indented = " " * NAME_WIDTH
+    wrapped = [line for text in facts_shown for line in _wrapped(text, out.width, indented)]
+    if not any(one.n for one in request_times(made).values()):
+        terminal.show(out, map(Text, [*lines, "nothing was measured", *wrapped]))
+        return
+    outside = [
+        line for text in NOT_CONTROLLED for line in _wrapped(f"  - {text}", out.width, "    ")
+    ]
+    below = ["", *wrapped, "", "not controlled", *outside, *_wrapped(SEPARATE, out.width, "")]
+    terminal.show(out, [*map(Text, lines), fitted(table(made), out.width).table, *map(Text, below)])
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _heading(made: Measurement) -> Iterator[str]:
+    wanted, aim = made.wanted, made.target
+    yield visible(f"{aim.url.text}, at {aim.address}, over this machine's own network")
+    yield (
+        f"{_count(wanted.blocks, 'block')} of {_count(len(wanted.versions), 'request')}, each on a"
+        f" new connection after a pause of {format_duration(wanted.pause_s)}"
+        f"; curl {made.curl}; seed {wanted.seed}"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def table(made: Measurement) -> Table:
+    """Return a row for each HTTP version."""
+    samples, compared, base = request_times(made), ratios(made), made.wanted.base
+    estimates = {version: estimate(one) for version, one in samples.items()}
+    intervals = [one.interval for one in estimates.values() if one]
+    versions = made.wanted.versions
+    against = Column(
+        f"against HTTP/{base}\n[interval of the ratio]",
+        tuple(
+            Cell("base", tone="base") if version == base else _ratio(compared[version])
+            for version in versions
+        ),
+    )
+    return Table(
+        "request times",
+        "",
+        (
+            Column.of("HTTP", versions, is_name=True),
+            Column.of("done", (_done(made, version) for version in versions), right=True),
+            Column(f"request time, median\n[{phrasing.covering(intervals)}]", _times(estimates)),
+            *([against] if compared else []),
+            _medians("first byte", made, lambda one: one.first_byte_s),
+            _medians("handshake\nwith TLS", made, lambda one: one.handshake_s),
+            Column.of("body", (_size(made.of(version)) for version in versions), right=True),
+        ),
+    )
+
+
+def _done(made: Measurement, version: str) -> str:
+    outcomes = made.of(version)
+    return f"{sum(not one.failure for one in outcomes)}/{len(outcomes)}"
+
+
+def _times(estimates: dict[str, Estimate | None]) -> tuple[Cell, ...]:
+    known = [one for one in estimates.values() if one]
+    values = [one.median.value for one in known]
+    scale = phrasing.number_format(METRIC, values)
+    return tuple(
+        Cell(scale.bounded(one.median), phrasing.bracketed(scale, one.interval), "main")
+        if one
+        else Cell(DASH)
+        for one in estimates.values()
+    )
+
+
+def _ratio(ratio: Ratio | None) -> Cell:
+    if ratio is None:
+        return Cell(DASH)
+    tones: dict[str, Tone] = {"less": "better", "more": "worse", "open": "open"}
+    word = {"open": f" {phrasing.open_word(ratio)}", "equal": " equal"}.get(ratio.judgement, "")
+    aside = f"{phrasing.ratio_brackets(ratio.interval)}{word}"
+    return Cell(phrasing.ratio_text(ratio.value), aside, tones.get(ratio.judgement, ""))
+
+
+def _medians(header: str, made: Measurement, time: Time) -> Column:
+    every = [sample(made, version, time).observed.values() for version in made.wanted.versions]
+    texts = (phrasing.brief_duration(median(values)) if values else DASH for values in every)
+    return Column.of(header, texts, right=True)
+
+
+def _size(outcomes: Sequence[Outcome]) -> str:
+    sizes = sorted({one.bytes for one in outcomes if not one.failure})
+    if not sizes:
+        return DASH
+    ends = dict.fromkeys(format_size(size, 3) for size in (sizes[0], sizes[-1]))
+    return " to ".join(ends)
+
+
+def facts(made: Measurement) -> Iterator[tuple[str, str]]:
+    """Yield what belongs to the table, by name."""
+    if trips := round_trips_s(made):
+        least, middle, most = map(phrasing.brief_duration, (min(trips), median(trips), max(trips)))
+        source = f"{len(trips)} TCP handshakes beside the requests"
+        text = f"{middle} ({least} to {most}), from {source}; losses cannot be seen from here"
+        yield "round trip", text
+    elif any(one.block and not one.failure for one in made.outcomes):
+        yield "round trip", "not measured, for want of a TCP handshake: add 2 to --http"
+    if any(one.block for one in made.outcomes):
+        yield "times", "from the first packet of a connection; the name was resolved once, before"
+    yield from _about_the_server(made)
+    yield from _about_addresses(made)
+    for version, reasons in failures(made).items():
+        texts = (f"{reason} ({count} x)" for reason, count in reasons.items())
+        yield "failed", f"HTTP/{version}: {'; '.join(texts)}"
+    if made.ended_early:
+        yield "ended early", made.ended_early
+    yield from _notes(ratio for ratio in ratios(made).values() if ratio)
+
+
+def _notes(compared: Iterable[Ratio]) -> Iterator[tuple[str, str]]:
+    """Yield what would settle the comparisons that are open."""
+    unsettled = [ratio for ratio in compared if ratio.judgement == "open"]
+    if any(ratio.n < MIN_BLOCKS for ratio in unsettled):
+        yield "note", f"fewer than {MIN_BLOCKS} blocks settle nothing (--replicates)"
+    elif blocks := [ratio.blocks_to_settle for ratio in unsettled if ratio.blocks_to_settle]:
+        yield "note", f"about {max(blocks)} blocks would settle what is noise (--replicates)"
+
+
+def _about_the_server(made: Measurement) -> Iterator[tuple[str, str]]:
+    answered = [one for one in made.outcomes if one.status]
+    for name, header in (("Alt-Svc", "alt-svc"), ("server", "server")):
+        if texts := dict.fromkeys(filter(None, (one.headers.get(header) for one in answered))):
+            yield name, " | ".join(texts)
+        elif answered and header == "alt-svc":
+            yield name, "none: the server does not offer HTTP/3 to browsers"
+    cached = ("age", "x-cache", "cf-cache-status")
+    lines = (
+        f"{name}: {one.headers[name]}" for one in answered for name in cached if name in one.headers
+    )
+    if kinds := [*dict.fromkeys(lines)]:
+        yield "cache", "; ".join(phrasing.few(kinds, "answers"))
+
+
+def _about_addresses(made: Measurement) -> Iterator[tuple[str, str]]:
+    if made.blocks_elsewhere:
+        share = f"{made.blocks_elsewhere} of {made.wanted.blocks} blocks"
+        text = f"in {share} the name no longer had the address {made.target.address}"
+        yield "address", f"{text}; all requests went there"
+    if others := made.target.others:
+        shown = ", ".join(phrasing.few([*map(str, others)], "addresses"))
+        yield "address", f"the name also has {shown}, which got no request"
+
+
+def failures(made: Measurement) -> dict[str, Counter[str]]:
+    """Return how often requests failed, looks included, by version and reason."""
+    found = dict[str, Counter[str]]()
+    for one in made.outcomes:
+        if one.failure and (one.block or not one.status):
+            found.setdefault(one.http_version, Counter())[one.failure] += 1
+    return found
+
+
+def values(made: Measurement) -> dict[str, Any]:
+    """Return the measurement for :func:`json.dumps`; times in seconds."""
+    compared, wanted = ratios(made), made.wanted
+    return {
+        "schema": SCHEMA,
+        "kind": "field",
+        "url": made.target.url.text,
+        "address": str(made.target.address),
+        "curl": made.curl,
+        "blocks": wanted.blocks,
+        "seed": wanted.seed,
+        "pause_s": wanted.pause_s,
+        "base": wanted.base,
+        "versions": [
+            {
+                "http_version": version,
+                METRIC: plain_values.of_estimate(estimate(times)),
+                "ratio": plain_values.of_ratio(compared.get(version)),
+            }
+            for version, times in request_times(made).items()
+        ],
+        "round_trips_s": round_trips_s(made),
+        "requests": [asdict(outcome) for outcome in made.outcomes],
+        "blocks_with_another_address": made.blocks_elsewhere,
+        "ended_early": made.ended_early or None,
+        "not_controlled": [*NOT_CONTROLLED],
+    }
