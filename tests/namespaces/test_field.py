@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +13,16 @@ import pytest
 
 import field_internet as net
 from field_internet import Internet, internet
+from httpbed.base import untrusted_files
+from httpbed.bed.sandbox.sandbox_spec import PartSpec, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import sandbox
+from httpbed.programs import catalog
+from httpbed.trial import program_roots
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
+CANNOT_OPEN = 37
+"""curl's exit code for a file that is not there."""
 BRIEF = ("--pause", "500 ms", "--replicates")
 
 
@@ -132,3 +142,50 @@ def test_an_unknown_authority_fails_every_request(inside: Internet) -> None:
     code, out, err = inside.compare(*words, trusting=False)
     assert code == 1, err
     assert "certificate" in out
+
+
+async def _curl(folder: Path, *words: str) -> tuple[int | None, str]:
+    """Run curl in a sandbox that stays in this machine's network; return status and output."""
+    programs = program_roots.ensure(catalog.load(), ["curl"], say=print)
+    part = programs.part(PartSpec("curl", folders={"curl": 2**20}, processes=16))
+    spec = SandboxSpec(
+        scratch=folder,
+        trial=None,
+        roots=programs.roots(),
+        shared={},
+        programs={},
+        hosts={},
+        sysctls={},
+        tmpfs_bytes=2**24,
+        parts={"curl": part},
+        keeps_network=True,
+    )
+    async with sandbox(spec) as supervisor:
+        argv = ("curl", "--silent", "--show-error", *words)
+        asked = ProcessSpec(argv, root="curl", part="curl", stderr="curl/errors.txt", timeout_s=20)
+        ended = await supervisor.run(asked)
+        return ended.status, untrusted_files.text(supervisor.folder / "curl/errors.txt")
+
+
+def test_in_this_machines_network_no_program_of_the_user_is_reached(tmp_path: Path) -> None:
+    """Abstract UNIX sockets are in that network, and the filter refuses sockets of their family."""
+    name = f"httpbed-{tmp_path.name}-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0{name}")
+        server.listen()
+        server.setblocking(False)
+        words = ("--abstract-unix-socket", name, "http://a.example/")
+        status, error = asyncio.run(_curl(tmp_path, *words))
+        assert status != 0, error
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_in_this_machines_network_a_program_sees_no_file_of_the_user(tmp_path: Path) -> None:
+    """It has the root filesystem of a part."""
+    folder, secret = tmp_path / "scratch", tmp_path / "secret"
+    folder.mkdir()
+    secret.write_text("secret")
+    tmp_path.chmod(0o755)
+    status, error = asyncio.run(_curl(folder, f"file://{secret}"))
+    assert status == CANNOT_OPEN, error

@@ -111,11 +111,6 @@ class Measurement:
         """Return the requests of a version, without the look."""
         return [one for one in self.outcomes if one.block and one.http_version == version]
 
-    @property
-    def looks(self) -> list[Outcome]:
-        """The requests with which the URL was looked at."""
-        return [one for one in self.outcomes if not one.block]
-
 
 def authorities(file: Path | None) -> str:
     """Read the certificates of the authorities to trust: the user's, or this machine's.
