@@ -95,7 +95,8 @@ UNCOVERED: Mapping[str, str] = {
     "6.2 tunnels": "needs a tunnel in the path with a queue of its own",
     "7.2 circuit breakers": "needs a circuit breaker (RFC 8084) on the path",
     "7.4 constrained nodes": "needs a limit of the sender's computing and power",
-    "7.6 misbehaving receivers": "needs a client that acknowledges packets it never received",
+    "7.6 misbehaving receivers": "experiments/examples/optimistic-acknowledgements.toml has one"
+    " that acknowledges what it never received, over QUIC; over TCP it needs packets of its own",
     "7.9 changes of the path by hand-over": "needs a client that moves to another address",
     "7.10 multipath": "needs a transport that uses several paths",
     "7.11 data centres": "needs round trips below 2 ms and links of many Gbit/s",

@@ -10,6 +10,8 @@ once, with another connection ID (RFC 9000 section 9.5), and sends a PING. The s
 path; the client takes the PING's acknowledgement as the answer. Each event prints a line with the
 numbers of migrations so far: seconds since :data:`START_NS`, which is CLOCK_MONOTONIC.
 
+With ``--acknowledges all`` it acknowledges packets that it never received.
+
 Run by recipes/aioquic.toml, in a root filesystem with Python and aioquic.
 """
 
@@ -42,7 +44,9 @@ from aioquic.quic.events import (
     QuicEvent,
     StreamReset,
 )
-from aioquic.tls import SessionTicket
+from aioquic.quic.packet_builder import QuicPacketBuilder
+from aioquic.quic.recovery import QuicPacketSpace
+from aioquic.tls import Epoch, SessionTicket
 
 MAX_DATAGRAM_BYTES = 65535
 NEVER_IDLE_S = 86400.0
@@ -93,6 +97,25 @@ class MigrationLog:
         print(json.dumps({**line, "migrations": counts}), flush=True)
 
 
+class OptimisticConnection(QuicConnection):
+    """A receiver that misbehaves: it acknowledges each packet number up to the largest received.
+
+    So its peer learns of no loss, and may send beyond what the path carries. A peer that skips
+    packet numbers finds out, because these are acknowledged, too (RFC 9000 section 21.4). Numbers
+    below the first one that arrived after the handshake are left out: some peers begin above 0.
+    """
+
+    first: int | None = None
+
+    def _write_ack_frame(
+        self, builder: QuicPacketBuilder, space: QuicPacketSpace, now: float
+    ) -> None:
+        if self._handshake_complete and space is self._spaces[Epoch.ONE_RTT]:
+            self.first = self.first or space.largest_received_packet
+            space.ack_queue.add(self.first, space.largest_received_packet + 1)
+        super()._write_ack_frame(builder, space, now)
+
+
 class Http3Client:
     """One connection to one server."""
 
@@ -106,7 +129,8 @@ class Http3Client:
         self.migrations = MigrationLog()
         self.udp = self._socket()
         self.news = network_news() if options.migration == "rebind" else None
-        self.quic = QuicConnection(configuration=settings, session_ticket_handler=self._keep)
+        kind = OptimisticConnection if options.acknowledges == "all" else QuicConnection
+        self.quic = kind(configuration=settings, session_ticket_handler=self._keep)
         self.http = H3Connection(self.quic)
 
     def run(self) -> None:
@@ -357,6 +381,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-datagram-size", type=int, required=True)
     parser.add_argument("--migration", choices=("none", "rebind"), default="none")
     parser.add_argument("--upload", action="store_true", help="send the files, by PUT")
+    parser.add_argument("--acknowledges", choices=("received", "all"), default="received")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--resumption", choices=("none", "resumed", "early data"), default="none")
     parser.add_argument("--visit", choices=("prior", "measured"), default="measured")
