@@ -28,7 +28,7 @@ STACKS = (
     " what a client does when its address changes, as its knob `migration` says; conformance is how"
     " many properties of its congestion control are within tolerance, as [`httpbed"
     " conformance`](../guides/conformance.md) tests them; the first surprise is what users least"
-    " expect of the program. No program has uploads yet."
+    " expect of the program."
 )
 SURPRISES = {
     "bun": "refuses about every second HTTP/3 handshake of curl 8.23 that names a server",
@@ -73,7 +73,7 @@ def tested() -> dict[str, list[str]]:
 def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
     """Return the table of programs."""
     head = ["program", "roles", "HTTP", "tried from version", "congestion control over QUIC"]
-    head += ["resumption", "migration", "conformance over QUIC", "first surprise"]
+    head += ["resumption", "migration", "uploads", "conformance over QUIC", "first surprise"]
     rows = []
     for recipe in sorted(recipes, key=lambda one: one.name):
         migration = recipe.knobs.get("migration")
@@ -88,6 +88,7 @@ def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
                 ", ".join(level for level in migration.levels if level != "none")
                 if migration
                 else "",
+                "yes" if "upload" in recipe.workloads else "",
                 "; ".join(tests.get(recipe.name, ())),
                 SURPRISES.get(recipe.name, ""),
             ]
