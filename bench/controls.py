@@ -32,7 +32,7 @@ def main() -> None:
     for sender in KERNEL:
         evidence = read(folder / sender, sender)
         every = evidence.transfers.every
-        strained = sum(one.strained for one in every)
+        strained = sum(transfer.strained for transfer in every)
         print(f"{sender}: {len(every)} trials, {strained} on a busy machine", *evidence.unreadable)
         for control in KERNEL:
             for name, values in spreads(control, evidence.transfers).items():
@@ -55,8 +55,8 @@ def spreads(control: Control, transfers: Transfers) -> dict[str, list[float]]:
 
 def figures(control: Control, transfers: Transfers) -> Iterator[tuple[str, float]]:
     """Yield each property as each trial shows it; slopes need several, so all are taken."""
-    for one in transfers.every:
-        alone = Transfers([one.network], [one])
+    for transfer in transfers.every:
+        alone = Transfers([transfer.network], [transfer])
         for finding in properties.judge(control, alone):
             if finding.observed is not None:
                 yield finding.name, finding.observed

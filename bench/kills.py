@@ -108,12 +108,12 @@ def _wrong_trials(directory: Path) -> list[str]:
     """Look for completed trials with values that the link does not allow."""
     least_s = 50_000 * 8 / 10e6 + 2 * 0.005
     return [
-        f"{record.attempt.id}: {one.value} s"
+        f"{record.attempt.id}: {observation.value} s"
         for record in campaigns.open_existing(directory).records()
-        for one in record.observations
+        for observation in record.observations
         if record.attempt.outcome.kind == "completed"
-        and one.metric == "request_time"
-        and one.value < least_s
+        and observation.metric == "request_time"
+        and observation.value < least_s
     ]
 
 

@@ -31,8 +31,8 @@ def write(entries: Mapping[str, CorpusPage], file: Path) -> None:
         before = dict.fromkeys(names, (0.0, 0.0))
         for kind, colour in zip(KINDS, PALETTE, strict=False):
             kept = [entries[name].by_type.get(kind) for name in names]
-            sizes = [one.bytes / 1e6 if one else 0.0 for one in kept]
-            requests = [float(one.requests) if one else 0.0 for one in kept]
+            sizes = [share.bytes / 1e6 if share else 0.0 for share in kept]
+            requests = [float(share.requests) if share else 0.0 for share in kept]
             starts = [before[name] for name in names]
             weights.barh(names, sizes, left=[one[0] for one in starts], color=colour, label=kind)
             counts.barh(names, requests, left=[one[1] for one in starts], color=colour)

@@ -127,7 +127,7 @@ TIMED_OUT = {
 def metrics() -> str:
     """Define every metric, with what a trial that timed out says of it."""
     head = ["metric", "unit", "better", "trials that have it", "when a trial times out", "meaning"]
-    rows = [_row_of_metric(one) for one in METRICS.values()]
+    rows = [_row_of_metric(metric) for metric in METRICS.values()]
     table = "\n".join(map(_line, [head, ["---"] * len(head), *rows]))
     return f"# Metrics\n\n{METRICS_INTRODUCTION}\n\n{table}\n"
 
@@ -141,21 +141,23 @@ def _row_of_metric(one: Metric) -> list[str]:
 def with_checks(page: str) -> str:
     """Return a page with its tables of checks, each between two comments, made anew."""
     for kind, wanted in CHECK_TABLES.items():
-        table = table_of_checks([one for one in CHECKS if wanted(one)])
+        table = table_of_checks([check for check in CHECKS if wanted(check)])
         page = marked.replaced(page, f"checks: {kind}", "checks", table)
     return page
 
 
 CHECK_TABLES: dict[str, Callable[[CheckDescriptor], bool]] = {
-    "bed": lambda one: one.of == "bed" and not one.is_note,
-    "subject": lambda one: one.of == "subject" and not one.is_note,
-    "notes": lambda one: one.is_note,
+    "bed": lambda descriptor: descriptor.of == "bed" and not descriptor.is_note,
+    "subject": lambda descriptor: descriptor.of == "subject" and not descriptor.is_note,
+    "notes": lambda descriptor: descriptor.is_note,
 }
 
 
 def table_of_checks(checks: Iterable[CheckDescriptor]) -> str:
     """Return a table with a line for each check: its name, what must hold, and where it applies."""
-    rows = [[PLACEHOLDER.sub(r"*\1*", one.name), one.meaning, _applies(one)] for one in checks]
+    rows = [
+        [PLACEHOLDER.sub(r"*\1*", check.name), check.meaning, _applies(check)] for check in checks
+    ]
     return "\n".join(map(_line, [["check", "meaning", "only for"], ["---"] * 3, *rows]))
 
 

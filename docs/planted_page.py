@@ -60,7 +60,7 @@ def _of_test(test: ast.FunctionDef, file: str) -> Iterator[PlantedFault]:
     for call in test.decorator_list:
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "pytest.mark.planted":
             (fault,) = map(ast.literal_eval, call.args)
-            (by,) = (ast.literal_eval(one.value) for one in call.keywords)
+            (by,) = (ast.literal_eval(keyword.value) for keyword in call.keywords)
             yield PlantedFault(fault, by, file)
 
 

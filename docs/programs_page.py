@@ -84,7 +84,9 @@ def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
                 ", ".join(recipe.http_versions),
                 (recipe.version and recipe.version.least) or "",
                 over_quic(recipe.congestion_control.quic),
-                ", ".join(one for one in ("resumed", "early data") if one in recipe.workloads),
+                ", ".join(
+                    literal for literal in ("resumed", "early data") if literal in recipe.workloads
+                ),
                 ", ".join(level for level in migration.levels if level != "none")
                 if migration
                 else "",

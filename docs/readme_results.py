@@ -22,14 +22,18 @@ def page(text: str, found: Sequence[PublishedExperiment]) -> str:
 
 
 def _section(found: Sequence[PublishedExperiment]) -> str:
-    stated = _campaigns(ROOT / "experiments", {one.study for one in found})
-    names = {one.name for one in found}
+    stated = _campaigns(ROOT / "experiments", {experiment.study for experiment in found})
+    names = {experiment.name for experiment in found}
     run = f"{len(names)} of {stated} campaigns are [published with their tables]({RESULTS})."
     sentence = textwrap.fill(
         f"{run} {results_answers.summary(found)}", LINE, break_on_hyphens=False
     )
-    faulty = {one.name for one in found if one.is_unannounced}
-    again = {one.name for one in found if one.clock == "virtual" and not one.is_unannounced}
+    faulty = {experiment.name for experiment in found if experiment.is_unannounced}
+    again = {
+        experiment.name
+        for experiment in found
+        if experiment.clock == "virtual" and not experiment.is_unannounced
+    }
     note = textwrap.fill(
         f"**Not final:** {len(faulty)} campaigns loaded pages from servers that did not announce"
         f" HTTP/3 to the browser ([decision 65]({FAULT})). {len(faulty & again)} of them have run"

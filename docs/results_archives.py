@@ -109,7 +109,10 @@ def read(published: Path = PUBLISHED) -> list[PublishedExperiment]:
         for file in folder.glob("*/*/manifest.json")
         if file.parent.parent.name not in {VIRTUAL, REPEATED}
     ]
-    return sorted((one for one in found if one.claims or one.study in PAPERS), key=_place)
+    return sorted(
+        (experiment for experiment in found if experiment.claims or experiment.study in PAPERS),
+        key=_place,
+    )
 
 
 def _claims(folder: Path) -> list[dict[str, Any]]:
@@ -135,8 +138,8 @@ def place(claim: Claim) -> tuple[int, str]:
 def studies(found: Sequence[PublishedExperiment]) -> dict[str, list[PublishedExperiment]]:
     """Group archives by study."""
     grouped: dict[str, list[PublishedExperiment]] = {}
-    for one in found:
-        grouped.setdefault(one.study, []).append(one)
+    for experiment in found:
+        grouped.setdefault(experiment.study, []).append(experiment)
     return grouped
 
 

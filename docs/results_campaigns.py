@@ -22,7 +22,7 @@ def section(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     """Yield the chapter on the campaigns."""
     yield "## The campaigns"
     head = ["experiment", "clock", "seed", "scale", "cells of scale paper", "its trials"]
-    rows = [_coverage(one) for one in found]
+    rows = [_coverage(experiment) for experiment in found]
     yield table([*head, "the paper's cells", "its runs"], [*rows, *_together(found)])
     yield (
         "Scale *paper* is the paper's own design, and what its claims name beside it. Programs that"
@@ -33,10 +33,10 @@ def section(found: Sequence[PublishedExperiment]) -> Iterator[str]:
             *("experiment", "clock", "trials", "completed", "failed", "timed out"),
             *("without a valid attempt", "blocks", "invalid attempts", "why they are invalid"),
         ],
-        [_trials(one) for one in found],
+        [_trials(experiment) for experiment in found],
     )
     yield "An attempt is invalid if a check of the bed failed; httpbed keeps it and tries again."
-    yield _certificates([one.results.manifest for one in found])
+    yield _certificates([experiment.results.manifest for experiment in found])
     yield from _to_cite(found)
 
 
@@ -73,16 +73,16 @@ def _together(found: Sequence[PublishedExperiment]) -> Iterator[list[str]]:
     """Yield a row for each clock: the sums over its experiments, without repetitions."""
     for clock in ("real", "virtual"):
         own = [one for one in found if one.clock == clock and not one.is_repetition]
-        ran = [covered for one in own if (covered := one.ran)]
+        ran = [covered for experiment in own if (covered := experiment.ran)]
         if not ran:
             continue
         yield [
-            f"together, {len(own)} of {len({one.name for one in found})}",
+            f"together, {len(own)} of {len({experiment.name for experiment in found})}",
             *(clock, "", ""),
-            f"{sum(one.cells for one in ran)} of {sum(one.of_cells for one in ran)}",
-            f"{sum(one.trials for one in ran)} of {sum(one.of_trials for one in ran)}",
-            str(sum(one.published.cells for one in ran if one.published)),
-            str(sum(one.published.runs or 0 for one in ran if one.published)),
+            f"{sum(part.cells for part in ran)} of {sum(part.of_cells for part in ran)}",
+            f"{sum(part.trials for part in ran)} of {sum(part.of_trials for part in ran)}",
+            str(sum(part.published.cells for part in ran if part.published)),
+            str(sum(part.published.runs or 0 for part in ran if part.published)),
         ]
 
 
@@ -108,7 +108,9 @@ def _trials(one: PublishedExperiment) -> list[str]:
 
 def _certificates(manifests: Sequence[Mapping[str, Any]]) -> str:
     """Say how many campaigns cite a link certificate, and whether it passed."""
-    cited = [one["link_certificate"] for one in manifests if one.get("link_certificate")]
+    cited = [
+        manifest["link_certificate"] for manifest in manifests if manifest.get("link_certificate")
+    ]
     passed = sum(bool(one["passed"]) for one in cited)
     return (
         f"{len(cited)} of {len(manifests)} campaigns cite a link certificate of their machine;"
@@ -124,12 +126,17 @@ def _to_cite(found: Sequence[PublishedExperiment]) -> Iterator[str]:
         f" folder of an archive `sha256sum --check {SUMS}` checks all of them. Campaigns of before"
         " httpbed recorded its commit have none."
     )
-    yield _block([f"{_digest(one)}  results/{one.place}/{SUMS}" for one in found])
+    yield _block(
+        [f"{_digest(experiment)}  results/{experiment.place}/{SUMS}" for experiment in found]
+    )
     head = ["experiment", "begun", "httpbed", "commit", "clock", "seeds", "trials side by side"]
-    yield table(head, [_identity(one) for one in found])
+    yield table(head, [_identity(experiment) for experiment in found])
     yield "The commands of all runs of each campaign:"
-    yield _block([f"{one.place}: {text}" for one in found for text in _commands(one)])
-    yield f"Machine: {'; '.join(sorted({_host(one.results.manifest) for one in found}))}."
+    yield _block(
+        [f"{experiment.place}: {text}" for experiment in found for text in _commands(experiment)]
+    )
+    hosts = {_host(experiment.results.manifest) for experiment in found}
+    yield f"Machine: {'; '.join(sorted(hosts))}."
     yield _loads(found)
     yield "The programs under test, with their versions; reports have the digests of their files:"
     yield table(["program", "version", "experiments"], _programs(found))
@@ -142,11 +149,11 @@ FORMS = {".har": "HAR", ".json": "CDP"}
 def _loads(found: Sequence[PublishedExperiment]) -> str:
     """Name the page loads that are published as files, and the command that makes them."""
     links = {
-        one.place: [
+        experiment.place: [
             f"[{FORMS[file.suffix]}](../{file.relative_to(ROOT)})"
-            for file in sorted((one.folder / "loads").glob("*"))
+            for file in sorted((experiment.folder / "loads").glob("*"))
         ]
-        for one in found
+        for experiment in found
     }
     loads = [f"{place} ({listed(forms)})" for place, forms in links.items() if forms]
     examples = f" Published are loads of {listed(loads)}." if loads else ""
@@ -199,8 +206,8 @@ def _host(manifest: Mapping[str, Any]) -> str:
 
 def _programs(found: Sequence[PublishedExperiment]) -> list[list[str]]:
     used: dict[tuple[str, str], list[str]] = {}
-    for one in found:
-        for program in under_test(one.results.manifest):
+    for experiment in found:
+        for program in under_test(experiment.results.manifest):
             names = used.setdefault((program.name, program.version), [])
-            names += [] if one.name in names else [one.name]
+            names += [] if experiment.name in names else [experiment.name]
     return [[name, version, ", ".join(names)] for (name, version), names in sorted(used.items())]

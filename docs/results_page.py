@@ -91,10 +91,13 @@ def _study(
     yield f"## {results_answers.title(study)}"
     yield (
         f"[What the paper did, what differs here](../experiments/{study}/README.md). Reports: "
-        + ", ".join(f"[{_archive(one)}](../results/{one.place}/report.html)" for one in found)
+        + ", ".join(
+            f"[{_archive(experiment)}](../results/{experiment.place}/report.html)"
+            for experiment in found
+        )
         + "."
     )
-    if unannounced := [_archive(one) for one in found if one.is_unannounced]:
+    if unannounced := [_archive(experiment) for experiment in found if experiment.is_unannounced]:
         yield (
             f"**Measured with a fault:** {listed(unannounced)}. The servers did not announce HTTP/3"
             " to the browser, which real ones do. Chromium then holds requests of low priority"
@@ -116,9 +119,9 @@ def _study(
             f"* **{claim['id']}** ({claim['verdict']}): {text.strip()}" for claim, text in noted
         )
     yield from _untested(study)
-    for one in found:
-        if not one.is_repetition:
-            yield from _figures(one)
+    for experiment in found:
+        if not experiment.is_repetition:
+            yield from _figures(experiment)
 
 
 def _archive(one: PublishedExperiment) -> str:

@@ -38,7 +38,7 @@ def section(folder: Path) -> Iterator[str]:
         "out of tolerance",
         "tested",
     ]
-    yield table(head, [_row(one) for one in sorted(tests, key=_order)])
+    yield table(head, [_row(test) for test in sorted(tests, key=_order)])
 
 
 def _order(test: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -52,7 +52,7 @@ def _failures(test: Mapping[str, Any]) -> int:
 
 def _row(test: Mapping[str, Any]) -> list[str]:
     sender, findings = test["sender"], test["findings"]
-    judged = [one for one in findings if one["passed"] is not None]
+    judged = [finding for finding in findings if finding["passed"] is not None]
     passed = len(judged) - _failures(test)
     over = "QUIC" if sender["transport"] == "quic" else f"TCP, HTTP/{sender['http_version']}"
     return [
@@ -61,14 +61,14 @@ def _row(test: Mapping[str, Any]) -> list[str]:
         sender["congestion_control"],
         f"{passed} of {len(judged)}",
         *(_throughput(findings, loss) for loss in AT_LOSS),
-        _few([one["name"] for one in findings if one["passed"] is False]),
+        _few([finding["name"] for finding in findings if finding["passed"] is False]),
         f"{test['date'][:10]}, {test['scale']}",
     ]
 
 
 def _throughput(findings: Sequence[Mapping[str, Any]], loss: str) -> str:
     name = f"throughput, {loss}, {RTT}"
-    seen = [one["observed"] for one in findings if one["name"] == name]
+    seen = [finding["observed"] for finding in findings if finding["name"] == name]
     return f"{seen[0]:.2f}x" if seen and seen[0] is not None else "not seen"
 
 

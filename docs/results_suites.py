@@ -35,7 +35,7 @@ def section(folder: Path) -> Iterator[str]:
     files = sorted(folder.rglob("*.json"))
     tests = [json.loads(file.read_text()) | {"folder": _folder(file)} for file in files]
     for suite, title in TITLES.items():
-        own = [one for one in tests if one["suite"] == suite]
+        own = [test for test in tests if test["suite"] == suite]
         if own:
             own.sort(key=lambda one: (-len(one["findings"]), one["command"]))
             yield f"## {title}"

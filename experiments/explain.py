@@ -180,7 +180,7 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
     whole = {f"{one['block']}/{one['trial']}": one for one in found["loads"]}
     slow, fast = (_steps(whole[difference[name]]) for name in ("slow", "fast"))
     parts = {what: slow.get(what, 0.0) - fast.get(what, 0.0) for what in {*slow, *fast}}
-    what = max(parts, key=lambda one: parts[one])
+    what = max(parts, key=lambda part: parts[part])
     return {
         "again_s": _seconds(found["loads"]),
         "until": found["loads"][0]["until"],
@@ -202,12 +202,12 @@ def _steps(load: Mapping[str, Any]) -> dict[str, float]:
 
 def _seconds(trials: list[dict[str, Any]]) -> list[float]:
     """Return the times of the repeated trials, HTTP/3's first, as they were asked for."""
-    return [one["seconds"] for one in trials]
+    return [trial["seconds"] for trial in trials]
 
 
 def page(rows: list[dict[str, Any]], expected: Mapping[str, int]) -> str:
     """Write the page."""
-    done = [one for one in rows if "failed" not in one]
+    done = [row for row in rows if "failed" not in row]
     lines = [
         "# The studies explained",
         "",
@@ -235,7 +235,7 @@ def page(rows: list[dict[str, Any]], expected: Mapping[str, int]) -> str:
         *(_page_line(one) for one in done if "until" in one),
         "",
     ]
-    failed = [one for one in rows if "failed" in one]
+    failed = [row for row in rows if "failed" in row]
     if failed:
         lines += ["## Not explained", ""]
         lines += [f"- {_cell_name(one)}: {one['failed']}" for one in failed] + [""]

@@ -127,8 +127,10 @@ def _export_one_load(campaign: Path, loads: Path) -> None:
 
 def _write_digests(place: Path) -> None:
     """List the digests of an archive's files, in the form of ``sha256sum``."""
-    files = [one for one in sorted(place.rglob("*")) if one.is_file() and one.name != SUMS]
-    lines = [f"{sha256(one.read_bytes()).hexdigest()}  {one.relative_to(place)}" for one in files]
+    files = [path for path in sorted(place.rglob("*")) if path.is_file() and path.name != SUMS]
+    lines = [
+        f"{sha256(file.read_bytes()).hexdigest()}  {file.relative_to(place)}" for file in files
+    ]
     (place / SUMS).write_text("\n".join(lines) + "\n")
 
 

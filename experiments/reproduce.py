@@ -228,7 +228,7 @@ def referred(experiment: Path, beside: Path) -> list[Path]:
     stated = parser.read_valid(experiment.read_text()).experiment
     claims = stated.claims if stated else []
     named = {name for claim in claims for name in claim.other_experiments}
-    return [one for one in sorted(beside.glob("*")) if _name(one) in named]
+    return [path for path in sorted(beside.glob("*")) if _name(path) in named]
 
 
 def _name(campaign: Path) -> str:
@@ -263,14 +263,14 @@ def unjudged(compared: Sequence[ComparedClaim]) -> str:
 
 def lines(compared: Sequence[ComparedClaim]) -> Iterator[str]:
     """Yield each claim whose verdict differs, those not run, then how many agree."""
-    published = [one for one in compared if one.published is not None]
-    for one in compared:
-        if one.now not in {one.published, NOT_RUN}:
-            mark = "  OPPOSITE" if one.is_opposite else ""
-            yield f"  {one.id}: {_before(one)}, now {one.now}{mark}"
-    if unjudged := [one.id for one in compared if one.now == NOT_RUN]:
+    published = [claim for claim in compared if claim.published is not None]
+    for claim in compared:
+        if claim.now not in {claim.published, NOT_RUN}:
+            mark = "  OPPOSITE" if claim.is_opposite else ""
+            yield f"  {claim.id}: {_before(claim)}, now {claim.now}{mark}"
+    if unjudged := [claim.id for claim in compared if claim.now == NOT_RUN]:
         yield f"  {NOT_RUN}: {', '.join(unjudged)}"
-    same = sum(one.now == one.published for one in published)
+    same = sum(claim.now == claim.published for claim in published)
     yield f"{same} of {len(published)} published verdicts found again"
 
 

@@ -247,7 +247,7 @@ def test_a_verb_that_needs_a_deleted_addon_names_it(tmp_path: Path, campaign: Pa
 def test_an_addon_is_asked_only_about_experiments_that_have_its_word(word: str) -> None:
     """One without the word has nothing of it, and runs nothing of it."""
     (name,) = (name for name, addon in addons().items() if addon.word == word)
-    own = {one for one in SECTIONS.provided() if f".{name}." in one.make.__module__}
+    own = {maker for maker in SECTIONS.provided() if f".{name}." in maker.make.__module__}
     assert own
     assert own <= {*SECTIONS.provided({word})}
     assert not own & {*SECTIONS.provided({"download"})}
@@ -258,6 +258,6 @@ def test_the_words_of_a_file_have_those_of_its_trials(path: str) -> None:
     """A report asks, by the file, every addon that the trials asked."""
     file = Path(__file__).parents[1] / f"experiments/{path}.toml"
     loaded = preparation.load(file.read_text(), catalog.load(), file.parent, DesignOptions())
-    of_trials = frozenset[str]().union(*(one.words for one in loaded.scenarios()))
+    of_trials = frozenset[str]().union(*(scenario.words for scenario in loaded.scenarios()))
     assert of_trials & {"handover", "page"}
     assert of_trials - {"download"} <= words(loaded.document)

@@ -117,9 +117,9 @@ def _print(step: Step, cost: Cost, trials: int) -> bool:
 
 def _sizes(folder: Path) -> str:
     """Return how much is on the disk."""
-    files = [one for one in (folder / "campaign" / "trials").rglob("*") if one.is_file()]
-    held = sum(one.stat().st_size for one in files)
-    tables = sum(one.stat().st_size for one in (folder / "campaign").glob("*.parquet"))
+    files = [path for path in (folder / "campaign" / "trials").rglob("*") if path.is_file()]
+    held = sum(file.stat().st_size for file in files)
+    tables = sum(path.stat().st_size for path in (folder / "campaign").glob("*.parquet"))
     page = (folder / "campaign/report.html").stat().st_size
     return (
         f"{len(files)} files of attempts with {held / 1e6:.0f} MB,"

@@ -37,7 +37,7 @@ class Cost:
 def cpu_s() -> float:
     """Return the CPU time of this process and of its ended descendants."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in usages)
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 @contextmanager

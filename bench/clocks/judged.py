@@ -60,7 +60,7 @@ def show(folder: Path, cells: Sequence[Cell]) -> None:
     )
     print(f"{'':85}{'real':>6}{'virt.':>6}{'real':>8}{'virt.':>6}{'':>6}")
     for row in rows:
-        print(_line(row, [one for one in spent if one.cell == row.cell]))
+        print(_line(row, [cost for cost in spent if cost.cell == row.cell]))
     _show_differences([row for row in rows if _differs(row)], found)
     verdicts = [row.found.verdict for row in rows]
     counts = ", ".join(f"{verdicts.count(one)} {one}" for one in ("same", "different", "open"))
@@ -143,7 +143,7 @@ def _show_differences(rows: Sequence[Row], found: Samples) -> None:
         whole = row.real - row.virtual
         handshake = np.subtract(*_pairs(row, HANDSHAKE, found))
         same = np.isclose(*_pairs(row, LOST, found))
-        overhead = [np.median(one) for one in _pairs(row, OVERHEAD, found)]
+        overhead = [np.median(pair) for pair in _pairs(row, OVERHEAD, found)]
         print(
             f"{grid.title(row.cell):32}{_ms(whole):>11}{_ms(handshake):>11}"
             f"{_ms(whole - handshake):>11}{f'{same.sum()} of {same.size}':>11}"
@@ -154,7 +154,9 @@ def _show_differences(rows: Sequence[Row], found: Samples) -> None:
 def _pairs(row: Row, metric: str, found: Samples) -> tuple[Floats, Floats]:
     """Return a metric of each pair in real and in virtual time; nan where it was not observed."""
     real, virtual = (
-        np.array([found[clock, metric, row.cell].observed.get(one, math.nan) for one in row.blocks])
+        np.array(
+            [found[clock, metric, row.cell].observed.get(block, math.nan) for block in row.blocks]
+        )
         for clock in grid.CLOCKS
     )
     return real, virtual

@@ -167,7 +167,7 @@ def _memory() -> Iterator[list[float]]:
 
 def _print(columns: Mapping[str, Sequence[GuestCost]]) -> None:
     print(f"\n{'':26}" + "".join(f"{name:>18}" for name in columns))
-    for phase in dict.fromkeys(name for one in columns.values() for name in one[0].phases_s):
+    for phase in dict.fromkeys(name for column in columns.values() for name in column[0].phases_s):
         cells = (_share(found, phase) for found in columns.values())
         print(f"{phase:26}" + "".join(f"{cell:>18}" for cell in cells))
     figures: Mapping[str, Callable[[GuestCost], float]] = {

@@ -66,7 +66,7 @@ def downloads(recipes: Sequence[Recipe]) -> Iterator[Family]:
     """Yield a download for every role and HTTP version of every program."""
     few = pairings.covering(recipes)
     for proxies, (name, hosts) in enumerate(WAYS):
-        found = {one.title(): one for one in few if len(one.proxies) == proxies}
+        found = {pairing.title(): pairing for pairing in few if len(pairing.proxies) == proxies}
         promises = {title: tuple(one.promises()) for title, one in found.items()}
         programs = {title: _roles(one) for title, one in found.items()}
         yield Family(name, _document(name, hosts, programs, DOWNLOAD), promises)
@@ -75,20 +75,29 @@ def downloads(recipes: Sequence[Recipe]) -> Iterator[Family]:
 def pages(recipes: Sequence[Recipe], page: Any) -> Iterator[Family]:
     """Yield page loads by every browser, from every server, through every proxy, on every visit."""
     load, few = {"kind": "page", "page": page}, pairings.covering(recipes)
-    loading = [one for one in recipes if "page" in one.workloads]
-    browsers = [one for one in loading if "client" in one.roles]
-    servers = [one for one in loading if "server" in one.roles]
+    loading = [recipe for recipe in recipes if "page" in recipe.workloads]
+    browsers = [recipe for recipe in loading if "client" in recipe.roles]
+    servers = [recipe for recipe in loading if "server" in recipe.roles]
     direct = [
-        Pairing(one.name, version, SERVER) for one in browsers for version in one.http_versions
+        Pairing(browser.name, version, SERVER)
+        for browser in browsers
+        for version in browser.http_versions
     ]
-    direct += [Pairing(BROWSER, "3", one.name) for one in servers if "3" in one.http_versions]
-    proxied = [replace(one, client=BROWSER) for one in few if one.http_version == "3"]
+    direct += [
+        Pairing(BROWSER, "3", server.name) for server in servers if "3" in server.http_versions
+    ]
+    proxied = [replace(pairing, client=BROWSER) for pairing in few if pairing.http_version == "3"]
     for name, hosts, several in (
         ("pages", WAYS[0][1], direct),
-        ("pages through proxies", WAYS[1][1], [one for one in proxied if len(one.proxies) == 1]),
+        (
+            "pages through proxies",
+            WAYS[1][1],
+            [pairing for pairing in proxied if len(pairing.proxies) == 1],
+        ),
     ):
         yield Family(
-            name, _document(name, hosts, {one.title(): _roles(one) for one in several}, load)
+            name,
+            _document(name, hosts, {pairing.title(): _roles(pairing) for pairing in several}, load),
         )
     visited = _document("visits", WAYS[0][1], {}, {**load, "visit": {"factor": "visit"}})
     roles = _roles(Pairing(BROWSER, "3", SERVER))
@@ -116,7 +125,7 @@ def handovers() -> Family:
 def only(family: Family, word: str) -> Family | None:
     """Return the trials of a family with a word in the name of a level; None if there are none."""
     for name, levels in family.document["factors"].items():
-        if kept := [one for one in levels if word in one]:
+        if kept := [level for level in levels if word in level]:
             return _with_levels(family, name, kept)
     return None
 

@@ -68,6 +68,6 @@ def burning() -> Iterator[None]:
     try:
         yield
     finally:
-        for one in burners:
-            one.kill()
-            one.wait()
+        for burner in burners:
+            burner.kill()
+            burner.wait()

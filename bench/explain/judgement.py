@@ -135,7 +135,7 @@ def _by_plant(rows: Sequence[Row]) -> str:
         right = sum(one["is_right"] for one in some)
         shares = [_expected_share(one) for one in some if "seconds" in one]
         twins = [one for one in some if one.get("true_cost") is not None]
-        costs = (_percent([one[key] for one in twins]) for key in ("true_cost", "divided_cost"))
+        costs = (_percent([twin[key] for twin in twins]) for key in ("true_cost", "divided_cost"))
         cells = " | ".join([_percent(shares), *costs])
         lines.append(f"| {cause} | {version} | {right} of {len(some)} | {cells} |")
     return "\n".join(lines)
@@ -175,10 +175,10 @@ def _summary(rows: Sequence[Row], tcp: Sequence[Row]) -> Iterator[str]:
     yield f"of these, the division {same}"
     yield f"Dapper {_right(tcp, lambda one: one['dapper'] == dapper_expects(one['planted']))}"
     twins = [one for one in rows if one.get("true_cost") is not None]
-    apart = [100 * abs(one["true_cost"] - one["divided_cost"]) for one in twins]
+    apart = [100 * abs(twin["true_cost"] - twin["divided_cost"]) for twin in twins]
     if apart:
         near = sum(one <= 5 for one in apart)
-        points = ", ".join(f"{_middle(apart, one):.1f} ({one} %)" for one in SHARES)
+        points = ", ".join(f"{_middle(apart, share):.1f} ({share} %)" for share in SHARES)
         yield f"costs within 5 points of the twin's in {near} of {len(apart)}; points: {points}"
     yield from _kernel_line(
         [one for one in rows if one.get("kernel: receiver limited") is not None]

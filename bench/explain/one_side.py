@@ -90,11 +90,11 @@ def main() -> None:
     print("| --- | --- | --- | ---: | ---: | ---: | ---: |")
     for seed in words.seeds:
         for plant in plants(seed):
-            for one in _compared(words.folder / plant.label, plant, catalog):
-                cells = f"{100 * one.difference():.0f} % | {100 * one.unknown:.0f} %"
+            for compared in _compared(words.folder / plant.label, plant, catalog):
+                cells = f"{100 * compared.difference():.0f} % | {100 * compared.unknown:.0f} %"
                 print(
-                    f"| {plant.cause} | {plant.http_version} | {one.side} | {cells}"
-                    f" | {one.rate} | {one.round_trip:.3f} |"
+                    f"| {plant.cause} | {plant.http_version} | {compared.side} | {cells}"
+                    f" | {compared.rate} | {compared.round_trip:.3f} |"
                 )
 
 

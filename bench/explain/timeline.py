@@ -38,7 +38,7 @@ class Both:
     @property
     def tops(self) -> tuple[str, str]:
         """The largest cause by packets, and by the timeline."""
-        exact, coarse = (one.division.costs() for one in (self.exact, self.coarse))
+        exact, coarse = (divided.division.costs() for divided in (self.exact, self.coarse))
         return max(exact, key=lambda one: exact[one]), max(coarse, key=lambda one: coarse[one])
 
     @property
@@ -51,8 +51,8 @@ class Both:
     def apart(self) -> float:
         """Difference of the busy shares."""
         exact, coarse = (
-            sum(ns for name, ns in one.division.costs().items() if name in BUSY)
-            for one in (self.exact, self.coarse)
+            sum(ns for name, ns in divided.division.costs().items() if name in BUSY)
+            for divided in (self.exact, self.coarse)
         )
         return abs(exact - coarse) / max(1, self.exact.division.whole)
 
@@ -60,23 +60,23 @@ class Both:
 def main() -> None:
     """Compare the trials of a folder of campaigns."""
     found = [*_compared(Path(sys.argv[1]))]
-    for one in found:
-        exact, coarse = one.tops
-        print(f"{one.name}: {exact}" + ("" if exact == coarse else f"; by the timeline {coarse}"))
-    same = sum(len({*one.tops}) == 1 for one in found)
-    group = sum(one.is_same_group for one in found)
+    for both in found:
+        exact, coarse = both.tops
+        print(f"{both.name}: {exact}" + ("" if exact == coarse else f"; by the timeline {coarse}"))
+    same = sum(len({*both.tops}) == 1 for both in found)
+    group = sum(both.is_same_group for both in found)
     print(f"\nthe same largest cause in {same} of {len(found)}, the same group in {group}")
-    named = [one for one in found if one.exact.held and one.exact.held.of]
-    again = [one for one in named if one.coarse.held and one.coarse.held.of]
+    named = [both for both in found if both.exact.held and both.exact.held.of]
+    again = [both for both in named if both.coarse.held and both.coarse.held.of]
     print(f"a window with a knob in {len(named)} by packets, in {len(again)} of these by both")
-    apart = sorted(100 * one.apart for one in found)
+    apart = sorted(100 * both.apart for both in found)
     print(f"busy shares apart: median {median(apart):.2f} points, most {apart[-1]:.1f}")
-    print(f"CPU time of a trial: median {1000 * median(one.cpu_s for one in found):.1f} ms")
+    print(f"CPU time of a trial: median {1000 * median(both.cpu_s for both in found):.1f} ms")
 
 
 def _compared(folder: Path) -> Iterator[Both]:
     catalog = catalogs.load([folder / "recipes"])
-    for place in sorted(one.parent for one in folder.glob("*/manifest.json")):
+    for place in sorted(path.parent for path in folder.glob("*/manifest.json")):
         results = query.read(place)
         for row in typical_rows(results, attempts.valid(results)):
             exact = explain(results, row, catalog)

@@ -36,7 +36,7 @@ def catalog_of(folder: Path) -> Catalog:
 
 def run(planted: Iterable[Plant], folder: Path, catalog: Catalog, jobs: int) -> None:
     """Run the plants whose trials are not in the folder yet, some side by side."""
-    wanted = [(folder / one.label, one.text) for one in planted]
+    wanted = [(folder / plant.label, plant.text) for plant in planted]
     missing = [(place, text) for place, text in wanted if not has_trial(place)]
     with multiprocessing.get_context("fork").Pool(jobs) as pool:
         for place in pool.imap(partial(_run, catalog), missing):

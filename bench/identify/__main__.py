@@ -81,14 +81,15 @@ def print_spread(seen: Iterable[Seen]) -> None:
     """Print the distances between references, the bounds, and the spread of the training trials."""
     known = identification.references()
     bounds = identification.bounds(known)
-    print(f"| reference | bound | farthest own trial | {' | '.join(one.name for one in known)} |")
+    names = " | ".join(reference.name for reference in known)
+    print(f"| reference | bound | farthest own trial | {names} |")
     print(f"| --- | --- | --- |{' --- |' * len(known)}")
     trials = [*seen]
-    for one in known:
-        own = (other.fingerprint for other in trials if other.truth == one.name)
-        far = max(other.distance(one.fingerprint) for other in own)
-        row = " | ".join(f"{one.fingerprint.distance(o.fingerprint):.2f}" for o in known)
-        print(f"| {one.name} | {bounds[one.name]:.2f} | {far:.2f} | {row} |")
+    for reference in known:
+        own = (other.fingerprint for other in trials if other.truth == reference.name)
+        far = max(other.distance(reference.fingerprint) for other in own)
+        row = " | ".join(f"{reference.fingerprint.distance(o.fingerprint):.2f}" for o in known)
+        print(f"| {reference.name} | {bounds[reference.name]:.2f} | {far:.2f} | {row} |")
 
 
 def print_matrix(seen: Iterable[Seen]) -> None:
@@ -102,7 +103,7 @@ def print_matrix(seen: Iterable[Seen]) -> None:
         mark = "" if naming.name == one.truth else f"  <- {one.truth}"
         answer = f"{naming.name} ({far or 'not whole'}){mark}"
         print(f"{one.sender}, seed {one.seed}: {answer}", flush=True)
-    columns = [*(one.name for one in known), UNKNOWN]
+    columns = [*(reference.name for reference in known), UNKNOWN]
     print(f"\n| sent | n | {' | '.join(columns)} |")
     print(f"| --- | --- |{' --- |' * len(columns)}")
     for truth in dict.fromkeys(truth for truth, _ in counts):

@@ -118,7 +118,7 @@ def trace(running: Browser, url: str, watched_s: float) -> list[dict[str, Any]]:
     running.wait(lambda: False, watched_s)
     running.call("Tracing.end", session)
     running.wait(lambda: running.has_told("Tracing.tracingComplete"))
-    told = [one["params"]["value"] for one in running.events if "Collected" in one["method"]]
+    told = [event["params"]["value"] for event in running.events if "Collected" in event["method"]]
     return [event for some in told for event in some]
 
 

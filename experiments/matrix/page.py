@@ -217,7 +217,7 @@ def table(network: str, version: str, kept: Sequence[Cell]) -> Iterator[str]:
     yield f"| client | {' | '.join(servers)} |"
     yield f"|{' --- |' * (len(servers) + 1)}"
     for client in clients:
-        yield f"| {client} | {' | '.join(texts.get((client, one), '') for one in servers)} |"
+        yield f"| {client} | {' | '.join(texts.get((client, server), '') for server in servers)} |"
 
 
 def text(cell: Cell) -> str:

@@ -157,7 +157,9 @@ def evidence_below(top: Path) -> list[str] | None:
     found = []
     os.listdir(top)
     for _, (place, folders, names) in zip(range(MAX_FOLDERS), os.walk(top), strict=False):
-        folders[:] = [one for one in folders if one not in {"proc", "usr", "lib", "sys", "dev"}]
+        folders[:] = [
+            folder for folder in folders if folder not in {"proc", "usr", "lib", "sys", "dev"}
+        ]
         found += [f"{place}/{name}" for name in names if name in EVIDENCE]
     opened = []
     for name in found:

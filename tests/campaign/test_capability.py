@@ -22,7 +22,7 @@ def loaded(text: str) -> LoadedExperiment:
 def refused(text: str, backend: Backend) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
         preparation.require_backend(loaded(text), backend)
-    return {one.place: str(one).partition(": ")[2] for one in caught.value.mistakes}
+    return {mistake.place: str(mistake).partition(": ")[2] for mistake in caught.value.mistakes}
 
 
 def test_everything_is_reported_at_once() -> None:

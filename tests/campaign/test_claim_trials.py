@@ -53,7 +53,7 @@ def load(text: str = FILE, scale: ScaleName | None = None) -> LoadedExperiment:
 
 
 def blocks(loaded: LoadedExperiment) -> dict[tuple[str, ...], int]:
-    keys = [tuple(one.levels.values()) for one in loaded.trials]
+    keys = [tuple(trial.levels.values()) for trial in loaded.trials]
     return {key: keys.count(key) for key in keys}
 
 
@@ -66,8 +66,8 @@ def test_each_treatment_has_the_blocks_of_the_claims_that_use_it() -> None:
 
 def test_its_trials_are_trials_of_the_whole_design() -> None:
     """The same identifiers; so blocks beyond those of the experiment do not exist."""
-    whole = {one.id for one in preparation.load(FILE, catalog.load()).trials}
-    assert {one.id for one in load().trials} < whole
+    whole = {trial.id for trial in preparation.load(FILE, catalog.load()).trials}
+    assert {trial.id for trial in load().trials} < whole
     few = FILE.replace("replicates = 20", "replicates = 4")
     assert max(blocks(load(few)).values()) == 4
     assert load(few).for_claims is not None
@@ -140,13 +140,13 @@ def test_a_campaign_of_it_is_read_back(tmp_path: Path) -> None:
     with campaigns.opened(tmp_path / "made", FILE, read.trials, made) as opened:
         stored_campaigns.keep(opened, *map(stored_campaigns.record, read.trials))
     results = query.read(tmp_path / "made")
-    keys = {tuple(one.values()) for one in results.experiment.treatments()}
+    keys = {tuple(treatment.values()) for treatment in results.experiment.treatments()}
     assert keys == {("2", "2 %"), ("3", "2 %"), ("1.1", "0 %")}
     tallies = {
         key: one.tally.planned for key, one in sample.samples(results, "request_time").items()
     }
     assert tallies == {("2", "2 %"): 5, ("3", "2 %"): 5, ("1.1", "0 %"): 17}
-    verdicts = {one.stated.id: one.main.verdict for one in judging.judge(results)}
+    verdicts = {claim.stated.id: claim.main.verdict for claim in judging.judge(results)}
     assert verdicts == {"faster": "no difference", "completes": "reproduced"}
 
 

@@ -104,7 +104,7 @@ def test_unknown_kinds_are_reported_at_once() -> None:
     """Each with the known ones, or the closest."""
     refused = dry("curl:h3", "--keep", "foo,,qlg").exception
     assert isinstance(refused, ConfigError)
-    assert [str(one) for one in refused.mistakes] == [
+    assert [str(mistake) for mistake in refused.mistakes] == [
         "--keep: 'foo' is unknown; known: qlog, keylog, pcap, packets",
         "--keep: one of its values is empty; put single commas between values",
         "--keep: 'qlg' is unknown; did you mean qlog?",

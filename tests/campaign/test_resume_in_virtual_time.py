@@ -75,7 +75,7 @@ def test_auto_is_one_guest_for_each_cpu(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_judged_attempt_in_virtual_time_would_end_the_same() -> None:
     """A guest that died, and a trial in real time, may end otherwise."""
     (virtual, *_), (real, *_) = (loaded(clock).trials for clock in ("virtual", "real"))
-    invalid = [stored_campaigns.record(one, 1, "invalid").attempt for one in (virtual, real)]
+    invalid = [stored_campaigns.record(trial, 1, "invalid").attempt for trial in (virtual, real)]
     assert list(map(executor.may_end_otherwise, invalid)) == [False, True]
     assert executor.may_end_otherwise(died(virtual).attempt)
 

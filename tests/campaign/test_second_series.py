@@ -51,7 +51,7 @@ def test_a_machine_that_stays_busy_delays_a_run_by_a_bounded_time(
     """The trials run then, too: one at a time is calmer than side by side."""
     now = iter(range(0, 10_000, 25))
     monkeypatch.setattr(time, "monotonic", lambda: float(next(now)))
-    ran, looked = series([(one, 2) for one in TRIALS[:4]], [1.0] * 100)
+    ran, looked = series([(trial, 2) for trial in TRIALS[:4]], [1.0] * 100)
     assert len(ran) == 4
     assert looked <= 3
 
@@ -88,5 +88,5 @@ def test_only_a_busy_machine_earns_a_second_series(
         )
     )
     assert left == ([(trial, 5)] if is_left else [])
-    assert [one.later for one in told] == [False, False, False, is_left]
+    assert [progress.later for progress in told] == [False, False, False, is_left]
     assert told[-1].retried == is_left

@@ -186,7 +186,7 @@ def test_cells_outside_the_region_are_named(
     )
     _, text, _ = httpbed("claims", campaign, "--experiment", file, "--json")
     cells = verdicts(text)[0]["cells"]
-    assert [(one["levels"], one["is_inside"]) for one in cells] == [
+    assert [(cell["levels"], cell["is_inside"]) for cell in cells] == [
         ({"loss": "0 %"}, False),
         ({"loss": "2 %"}, True),
     ]
@@ -226,7 +226,9 @@ def test_links_outside_the_certificate_are_named(httpbed: Command, tmp_path: Pat
     """At the claims whose treatments have these links, and in no other arm."""
     text = BLOCKS + CLAIM
     read = stored_campaigns.loaded(text)
-    lossy = {one.scenario().topology.digest() for one in read.trials if one.levels["loss"] == "2 %"}
+    lossy = {
+        trial.scenario().topology.digest() for trial in read.trials if trial.levels["loss"] == "2 %"
+    }
     reason = "loss 2 %: no cell of it has passed"
     cited = {"date": "today", "outside": [reason], "outside_topologies": {reason: [*lossy]}}
     made = stored_campaigns.manifest() | {"link_certificate": cited}
@@ -242,8 +244,8 @@ def test_a_warning_about_several_arms_is_printed_once(httpbed: Command, tmp_path
     """With their names; two blocks are no reason to say that 1000 would not settle it."""
     text = BLOCKS + CLAIM.replace("compare", 'over = ["loss"]\ncompare', 1)
     text = text.replace('where = { loss = "2 %" }', 'where = { loss = ["0 %", "2 %"] }')
-    trials = [one for one in stored_campaigns.loaded(text).trials if one.block < 3]
-    records = [stored_campaigns.record(one, seconds=one.block) for one in trials]
+    trials = [trial for trial in stored_campaigns.loaded(text).trials if trial.block < 3]
+    records = [stored_campaigns.record(trial, seconds=trial.block) for trial in trials]
     stored_campaigns.make(tmp_path / "campaign", records, text)
     out = " ".join(httpbed("claims", tmp_path / "campaign")[1].split())
     assert "16 of 24 trials have not run" in out
@@ -253,9 +255,9 @@ def test_a_warning_about_several_arms_is_printed_once(httpbed: Command, tmp_path
 def test_edited_observations_count_as_missing(httpbed: Command, campaign: Path) -> None:
     """The verdict rests on the other trials, and the text says so."""
     edited = sorted(campaign.glob("trials/*/*/*/observations.jsonl"))
-    for one in edited:
-        if "2.0" in (text := one.read_text()):
-            one.write_text(text.replace("2.0", "0.1"))
+    for path in edited:
+        if "2.0" in (text := path.read_text()):
+            path.write_text(text.replace("2.0", "0.1"))
     out = " ".join(httpbed("claims", campaign)[1].split())
     assert "L-7 not run" in out
     assert "6 attempts differ from what was written and count as missing" in out

@@ -52,14 +52,14 @@ def test_only_virtual_time_and_several_conditions_permit_it() -> None:
 
 
 def test_an_early_answer_is_the_one_that_the_report_has_at_the_end(tmp_path: Path) -> None:
-    trials = sorted(loaded("real").trials, key=lambda one: one.levels["loss"])
+    trials = sorted(loaded("real").trials, key=lambda trial: trial.levels["loss"])
 
     def early(count: int) -> list[str]:
         records = [
             stored_campaigns.record(
-                one, seconds=1 + one.block / 100 + OF_VERSION[one.levels["http_version"]]
+                trial, seconds=1 + trial.block / 100 + OF_VERSION[trial.levels["http_version"]]
             )
-            for one in trials[:count]
+            for trial in trials[:count]
         ]
         stored_campaigns.make(tmp_path / str(count), records, SIX_BLOCKS)
         return list(early_answers.answer(tmp_path / str(count), CONDITIONS[0]))
@@ -68,7 +68,7 @@ def test_an_early_answer_is_the_one_that_the_report_has_at_the_end(tmp_path: Pat
     assert len(at_first) == 2
     assert early(len(trials)) == at_first
     results = query.read(tmp_path / str(len(trials)))
-    at_the_end = [str(one) for one in answer(find(results), results.document)]
+    at_the_end = [str(sentence) for sentence in answer(find(results), results.document)]
     assert {line.removeprefix("answer: ") for line in at_first} < {*at_the_end}
 
 

@@ -63,8 +63,8 @@ def test_the_dictionary_names_exactly_the_columns_of_both_files(folder: Path) ->
     table = pq.read_table(folder / "trials.parquet")
     for resource in package(folder)["resources"]:
         fields = resource["schema"]["fields"]
-        assert [one["name"] for one in fields] == table.column_names == [*cells(folder)[0]]
-        assert [ARROW_TYPES[one["type"]] for one in fields] == table.schema.types
+        assert [field["name"] for field in fields] == table.column_names == [*cells(folder)[0]]
+        assert [ARROW_TYPES[field["type"]] for field in fields] == table.schema.types
 
 
 def test_every_cell_of_the_csv_file_is_of_its_type(folder: Path) -> None:

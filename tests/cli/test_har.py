@@ -128,7 +128,7 @@ def test_bytes_are_left_out_if_only_some_responses_have_them(
     told = {"status": 200, "_transferSize": 1000}
     file = tmp_path / "half.har"
     for responses, metrics in (([told, told], {"page_bytes"}), ([told, {"status": 200}], set())):
-        entries = [archives.entry(response=one, timings={"wait": 1}) for one in responses]
+        entries = [archives.entry(response=response, timings={"wait": 1}) for response in responses]
         file.write_bytes(archives.as_bytes(archives.har(*entries, pages=[archives.page()])))
         (one,) = json.loads(httpbed("pages", "import", file, "--json")[1])
         seen = {observation["metric"] for observation in one["observations"]}
@@ -222,7 +222,7 @@ def test_loads_of_a_campaign_are_exported_by_request(
     first = requests[0]
     names = ["requestId", "url", "timestamp", "protocol", "dataLength", "responseUrl", "timing"]
     assert list(first) == names
-    assert {one["protocol"] for one in requests} == {"h3"}
+    assert {request["protocol"] for request in requests} == {"h3"}
     recorded = [json.loads(line) for line in (RECORDED / "h3/cdp.jsonl").read_text().splitlines()]
     told = next(
         event["params"]["response"]["timing"]
@@ -248,7 +248,7 @@ def test_loads_are_not_exported_beside_the_files_of_others(
         file.unlink()
     code, _, err = httpbed(*export)
     assert (code, "notes.txt" in err) == (2, True)
-    assert [one.name for one in hars.iterdir()] == ["notes.txt"]
+    assert [path.name for path in hars.iterdir()] == ["notes.txt"]
 
 
 def test_an_export_of_loads_that_is_impossible_is_rejected(

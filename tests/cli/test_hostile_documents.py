@@ -150,7 +150,7 @@ def test_all_mistakes_of_a_design_are_listed(whole: Path, tmp_path: Path, httpbe
     lines[0]["block"] = -1
     lines[1]["position"] = 0
     lines[2]["document"]["workload"] = {"kind": "no kind at all"}
-    (directory / DESIGN).write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    (directory / DESIGN).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     reseal(directory)
     code, _, err = httpbed("report", directory)
     assert code == 2

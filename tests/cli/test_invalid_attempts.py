@@ -45,7 +45,7 @@ def attempt(
 def lines(told: Iterable[AttemptProgress]) -> list[str]:
     """Tell a run's progress, in blocks of two trials."""
     counted = InvalidAttempts(RunParts.blocks(TRIALS[:2]))
-    during = [line for one in told for line in counted.note(one)]
+    during = [line for progress in told for line in counted.note(progress)]
     return [*during, *counted.rest()]
 
 

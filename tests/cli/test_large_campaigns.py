@@ -73,7 +73,7 @@ def test_status_counts_the_last_attempt_of_every_trial(large: Campaign) -> None:
     words = [str(large.directory), "--status", "--json"]
     printed = json.loads(CliRunner().invoke(report.command, words, catch_exceptions=False).stdout)
     assert printed["planned"] == 320
-    assert printed["outcomes"] == Counter(one.attempt.outcome.kind for one in last)
+    assert printed["outcomes"] == Counter(record.attempt.outcome.kind for record in last)
 
 
 def test_a_complete_campaign_has_no_pending_trial(large: Campaign) -> None:

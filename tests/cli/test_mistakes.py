@@ -170,6 +170,6 @@ def _refuse_to_build(*_: object, **__: object) -> None:
 
 def test_the_transcripts_have_many_mistakes_and_each_once() -> None:
     """They are the mistakes of users' first hours."""
-    asked = [(one.edits, one.given, one.words) for one in MISTAKES]
+    asked = [(mistake.edits, mistake.given, mistake.words) for mistake in MISTAKES]
     assert len(asked) >= FEWEST
     assert len(set(asked)) == len(asked)

@@ -35,7 +35,7 @@ def test_toolboxes_are_listed_and_removed(root: root_filesystem.Root) -> None:
     """By name; an unknown name exits with code 2."""
     run = CliRunner().invoke
     listed = run(toolbox_verb.command, ["roots", "--json"])
-    assert [one["name"] for one in json.loads(listed.stdout)] == [root.name]
+    assert [program["name"] for program in json.loads(listed.stdout)] == [root.name]
     assert isinstance(run(toolbox_verb.command, ["remove", "other"]).exception, ConfigError)
     assert run(toolbox_verb.command, ["remove", root.name]).exit_code == 0
     assert root_filesystem.find_all() == []

@@ -189,7 +189,7 @@ def test_recipes_prints_aligned_columns_and_complete_json(httpbed: Command) -> N
     assert code == 0
     for line in lines[1:]:
         assert all(line[place - 2 : place] == "  " and line[place] != " " for place in places)
-    said = {one["name"]: one for one in json.loads(httpbed("toolbox", "--json")[1])}
+    said = {listed["name"]: listed for listed in json.loads(httpbed("toolbox", "--json")[1])}
     assert set(said) == {line.split()[0] for line in lines[1:]}
     for one in said.values():
         assert one["homepage"].startswith("https://")

@@ -24,4 +24,4 @@ def published() -> list[PublishedExperiment]:
 def one(
     request: pytest.FixtureRequest, published: list[PublishedExperiment]
 ) -> PublishedExperiment:
-    return next(one for one in published if one.folder == request.param)
+    return next(experiment for experiment in published if experiment.folder == request.param)

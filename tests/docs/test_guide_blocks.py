@@ -112,7 +112,9 @@ def test_a_block_of_toml_is_loaded(block: Block, tmp_path: Path) -> None:
 
 def _recipe(fragment: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the recipe of the guide, without the tables of a fragment."""
-    (first, *_) = (one.text for one in blocks("toml") if one.page.stem == "own-implementation")
+    (first, *_) = (
+        block.text for block in blocks("toml") if block.page.stem == "own-implementation"
+    )
     recipe = tomllib.loads(first)
     return {key: part for key, part in recipe.items() if key not in {"install"} & fragment.keys()}
 

@@ -68,7 +68,7 @@ def test_the_range_of_replicates_of_the_guide_is_accepted() -> None:
     factor = '[factors]\nloss = ["0 %", "1 %"]\n'
     roles = '[roles.client]\nimplementation = "curl"\n[roles.server]\nimplementation = "nginx"\n'
     read = parser.read(HEAD.replace("replicates = 2", shown) + factor + roles + REST)
-    assert not [one for one in read.mistakes if "replicates" in one.place]
+    assert not [mistake for mistake in read.mistakes if "replicates" in mistake.place]
     assert read.experiment
     assert read.experiment.stopping
     assert read.experiment.blocks == 40
@@ -216,7 +216,8 @@ def test_the_claims_guide_has_the_trials_that_claims_need() -> None:
         assert whole is not None
         standard = whole.at_scale("standard")
         needed = [
-            claim_trials.ADDITION.needed(whole, one).blocks.values() for one in (standard, whole)
+            claim_trials.ADDITION.needed(whole, experiment).blocks.values()
+            for experiment in (standard, whole)
         ]
         assert [*map(int, numbers)] == [standard.trials(), *map(sum, needed)], name
     claiming = [path for path in folder.glob("*/*.toml") if "[[claim]]" in path.read_text()]
@@ -232,8 +233,10 @@ def test_two_machines_are_joined_as_the_guide_shows(
     for seed, machine in enumerate(("first-machine", "second-machine"), start=1):
         part = re.sub("^seed = .*", f"seed = {seed}", text, flags=re.MULTILINE)
         trials = stored_campaigns.loaded(part).trials
-        stored_campaigns.make(Path(machine), [stored_campaigns.record(one) for one in trials], part)
+        stored_campaigns.make(
+            Path(machine), [stored_campaigns.record(trial) for trial in trials], part
+        )
     *_, shown = blocks("many-machines.md", "text")
-    (line,) = [one for one in blocks("many-machines.md", "sh") if "--archive" in one]
+    (line,) = [block for block in blocks("many-machines.md", "sh") if "--archive" in block]
     ran = CliRunner().invoke(export.command, shlex.split(line)[2:])
     assert (ran.exit_code, ran.output) == (0, shown)

@@ -27,7 +27,7 @@ def test_the_example_has_the_values_of_its_claims(
     published: list[results_archives.PublishedExperiment],
 ) -> None:
     """Published and measured times (L-7, L-8), and with which senders the ratio holds (L-9)."""
-    claims = {claim["id"]: claim for one in published for claim in one.claims}
+    claims = {claim["id"]: claim for experiment in published for claim in experiment.claims}
     (case,) = re.findall(r"^An example: Liu .*?(?=\n\n)", TEXT, re.MULTILINE | re.DOTALL)
     stated = re.findall(r"(\d+) s\b", case)
     h3 = {round(cell["value"]) for cell in claims["L-7"]["cells"]}

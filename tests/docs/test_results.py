@@ -68,7 +68,7 @@ def test_what_was_run_after_a_verdict_is_said(
     published: list[PublishedExperiment],
 ) -> None:
     """The blocks of Liu's pages that its scale does not have."""
-    (pages,) = [one for one in published if by_name(one) == "liu2024/pages"]
+    (pages,) = [experiment for experiment in published if by_name(experiment) == "liu2024/pages"]
     blocks = {row["block"] for row in pages.results.last_attempts}
     assert max(blocks) == 7 or results_page.EXTENDED not in PAGE
     assert "Nothing was run again" not in PAGE
@@ -78,11 +78,11 @@ def test_the_certificates_are_those_of_the_manifests(
     published: list[PublishedExperiment],
 ) -> None:
     """No campaign is said to cite a certificate that it lacks, nor a failed one to have passed."""
-    cited = [one.results.manifest.get("link_certificate") for one in published]
+    cited = [experiment.results.manifest.get("link_certificate") for experiment in published]
     passed = sum(bool(one and one["passed"]) for one in cited)
     found = re.search(r"(\d+) of (\d+) campaigns cite .*?; (\d+) of these passed", PAGE)
     assert found is not None
-    assert [int(one) for one in found.groups()] == [sum(map(bool, cited)), len(cited), passed]
+    assert [int(group) for group in found.groups()] == [sum(map(bool, cited)), len(cited), passed]
 
 
 def test_a_report_shows_the_verdicts_that_are_published(one: PublishedExperiment) -> None:
@@ -142,10 +142,10 @@ def test_every_row_with_an_estimate_shows_its_effect(
     published: list[PublishedExperiment],
 ) -> None:
     """Not only how many cells are as claimed: what they measured."""
-    for claim in (claim for one in published for claim in one.claims):
+    for claim in (claim for experiment in published for claim in experiment.claims):
         if claim["cells"] and claim["verdict"] != "not run":
             assert not re.search(r"\d+ of \d+ cells", claim["effect"]), claim["id"]
-    for claims in (one.claims for one in published):
+    for claims in (experiment.claims for experiment in published):
         effects = {claim["id"]: claim["effect"] for claim in claims}
         for claim in claims:
             assert all(effects[part] in claim["effect"] for part in claim["parts"])
@@ -167,8 +167,8 @@ def test_the_page_names_what_is_needed_to_cite_and_to_repeat(
     published: list[PublishedExperiment],
 ) -> None:
     """Seeds, commands, jobs, the processor, programs with versions, and reasons."""
-    for one in published:
-        manifest = one.results.manifest
+    for experiment in published:
+        manifest = experiment.results.manifest
         assert manifest["command"] in PAGE
         assert manifest["host"]["cpu"] in PAGE
         for program in manifest["programs"]:
@@ -182,7 +182,10 @@ def test_one_round_trip_time_fits_the_values_between_two_readings(
 ) -> None:
     """A remark says so of four claims: time is taken for a power of the round-trip time."""
     claims = {
-        claim["id"]: claim for one in published if one.place == one.name for claim in one.claims
+        claim["id"]: claim
+        for experiment in published
+        if experiment.place == experiment.name
+        for claim in experiment.claims
     }
     fitting = []
     for name, stated in (("L-7", 15), ("L-8", 106), ("L-26", 56.7), ("L-27", 6.6)):

@@ -124,6 +124,6 @@ def test_a_verdict_of_another_seed_is_found_again_or_not() -> None:
 
 def test_every_claim_that_computing_decides_is_one_of_a_paper() -> None:
     """A line about a claim that was renamed would be silent."""
-    known = {claim["id"] for one in results_archives.read() for claim in one.claims}
+    known = {claim["id"] for experiment in results_archives.read() for claim in experiment.claims}
     stated = results_clocks._stated()
     assert known >= {*stated["computing"], *stated["causes"]}

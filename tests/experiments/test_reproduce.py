@@ -83,7 +83,7 @@ def test_verdicts_are_compared_by_claim() -> None:
     now = [{"id": name, "verdict": "reproduced"} for name in "ABCD"]
     now += [{"id": name, "verdict": "not run"} for name in "EF"]
     compared = reproduce.compared_claims(published, now)
-    assert [one.is_opposite for one in compared] == [False, False, True, False, False, False]
+    assert [claim.is_opposite for claim in compared] == [False, False, True, False, False, False]
     assert list(reproduce.lines(compared)) == [
         "  B: published open, now reproduced",
         "  C: published contradicted, now reproduced  OPPOSITE",

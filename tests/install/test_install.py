@@ -93,7 +93,7 @@ class Machine:
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:
     """Make the machine, with nothing of this one but how it reaches the outside."""
-    wheels = sorted((ROOT / "dist").glob("*_x86_64.whl"), key=lambda one: one.stat().st_mtime)
+    wheels = sorted((ROOT / "dist").glob("*_x86_64.whl"), key=lambda path: path.stat().st_mtime)
     assert wheels, "make build"
     minimal = root_filesystem.ensure(MINIMAL, say=lambda line: print(line, file=sys.stderr))  # noqa: T201
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="httpbed-machine-") as place:

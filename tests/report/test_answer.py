@@ -110,7 +110,7 @@ NOISE = (-0.08, 0.05, 0.0, 0.11, -0.03)
 def texts(ends: object, text: str, metric: str = "request_time") -> list[str]:
     """Return the sentences on a campaign's factors."""
     results = campaign(ends, text)  # type: ignore[arg-type]
-    return [str(one) for one in factor_sentences(find(results, metric), results.document)]
+    return [str(sentence) for sentence in factor_sentences(find(results, metric), results.document)]
 
 
 def noisy(levels: Mapping[str, str], block: int) -> float:
@@ -175,7 +175,11 @@ def test_an_effect_that_depends_on_another_factor_is_told_by_its_levels(losses: 
         text = text.replace("[factors]", f"[factors]\nloss = {losses}")
     results = campaign(opposite, text)
     base = {"http_version": "2", "server": "nginx"} if len(losses) == 1 else None
-    found = [one for one in sentences(find(results, base=base), results.document) if "but" in one]
+    found = [
+        sentence
+        for sentence in sentences(find(results, base=base), results.document)
+        if "but" in sentence
+    ]
     (told,) = found
     assert re.search(r"HTTP/3 .*more .*nginx \(1\.[34]\dx.*less .*goserver \(0\.8\dx", told)
 
@@ -210,4 +214,4 @@ def test_what_everybody_knows_is_left_out() -> None:
     slower = texts(lambda levels, block: 1 / by_rate(levels, block), RATES)
     assert [one.split(":")[0] for one in slower] == ["HTTP version", "Rate"]
     alone = RATES.replace('["1.1", "2", "3"]', '["2"]')
-    assert [one.split(":")[0] for one in texts(by_rate, alone)] == ["Rate"]
+    assert [text.split(":")[0] for text in texts(by_rate, alone)] == ["Rate"]

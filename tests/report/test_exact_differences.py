@@ -31,7 +31,7 @@ def sentences(
 
     results = campaign(ends, text, manifest={"clock": clock})
     found = find(results, base={"build": "old"})
-    return [str(one) for one in answer(found, results.document, with_link=False)]
+    return [str(sentence) for sentence in answer(found, results.document, with_link=False)]
 
 
 def test_equal_builds_are_identical_in_all_blocks() -> None:
@@ -68,13 +68,15 @@ def test_a_single_block_is_exact_too() -> None:
 
 def test_real_time_has_no_exact_difference() -> None:
     """There the machine adds noise to every value."""
-    assert not any("identical" in one or "exactly" in one for one in sentences({}, clock="real"))
+    assert not any(
+        "identical" in sentence or "exactly" in sentence for sentence in sentences({}, clock="real")
+    )
 
 
 def test_no_identity_is_stated_where_nobody_asked_for_it() -> None:
     """HTTP versions may need the same time; that they differ by nothing was not the question."""
     results = campaign(lambda *_: 1.0, VERSIONS, manifest={"clock": "virtual"})
-    told = [str(one) for one in answer(find(results), results.document)]
+    told = [str(sentence) for sentence in answer(find(results), results.document)]
     assert any("the same time" in one for one in told)
     assert not any("identical" in one or "exactly" in one for one in told)
 

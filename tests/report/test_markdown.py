@@ -36,7 +36,7 @@ def cells(text: str) -> list[list[str]]:
 
 def shown(inline: Token) -> str:
     """Return what a reader sees of a line."""
-    return "".join(one.content for one in inline.children or ()).replace(JOINER, "")
+    return "".join(child.content for child in inline.children or ()).replace(JOINER, "")
 
 
 def document(results: Results) -> str:
@@ -56,13 +56,13 @@ def test_text_is_nothing_but_text(text: str) -> None:
     """In a list and in a table, it is shown as it is, without markup, and in one line."""
     expected = visible(text).strip()
     items = GFM.parse(f"- {escaped(text)}x")
-    assert [one.type for one in items if one.nesting == 1] == [
+    assert [token.type for token in items if token.nesting == 1] == [
         "bullet_list_open",
         "list_item_open",
         "paragraph_open",
     ]
-    (inline,) = (one for one in items if one.type == "inline")
-    assert {one.type for one in inline.children or ()} <= PLAIN
+    (inline,) = (token for token in items if token.type == "inline")
+    assert {child.type for child in inline.children or ()} <= PLAIN
     assert shown(inline) == f"{expected}x"
     lines = table(["a", "b"], [False, True], [[f"{escaped(text)}x", "2"]])
     assert cells("\n".join(lines)) == [["a", "b"], [f"{expected}x", "2"]]
@@ -75,8 +75,8 @@ def test_no_one_is_mentioned_and_nothing_is_linked() -> None:
     assert "//" in text
     assert "://" not in text
     assert "www." not in text
-    (inline,) = (one for one in GFM.parse(text) if one.type == "inline")
-    seen = "".join(one.content for one in inline.children or ())
+    (inline,) = (token for token in GFM.parse(text) if token.type == "inline")
+    seen = "".join(child.content for child in inline.children or ())
     assert f"@{JOINER}octocat" in seen
     assert f"#{JOINER}12" in seen
     assert escaped("@octocat #12").isprintable()

@@ -271,7 +271,7 @@ def test_a_transfer_that_the_time_limit_ended_has_no_goodput_above_the_rate() ->
     results = campaign(
         lambda *_: Ending({}, "timed out"), VERSIONS.replace('"10 Mbit/s"', '"1 kbit/s"')
     )
-    assert not [one for one in reports.notes(results, find(results)) if ABOVE in one]
+    assert not [note for note in reports.notes(results, find(results)) if ABOVE in note]
 
 
 @pytest.mark.parametrize("seconds", [0.07, 2.0])
@@ -346,7 +346,7 @@ def test_a_wait_for_a_cpu_is_not_missed_in_virtual_time(clock: str, is_named: bo
     """Guests have no CPU pressure to observe; what they observe of such checks still counts."""
     results = campaign(steady)
     rows = results.checks.to_pylist()
-    rows += [{**one, "check": PRESSURE.id, "name": "CPU pressure", "passed": None} for one in rows]
+    rows += [{**row, "check": PRESSURE.id, "name": "CPU pressure", "passed": None} for row in rows]
     checks = pa.Table.from_pylist(rows, schema=results.checks.schema)
     manifest = {**results.manifest, "clock": clock}
     line = evidence_line(replace(results, checks=checks, manifest=manifest))
@@ -399,7 +399,7 @@ def test_sections_that_need_a_deleted_addon_are_named_as_unread(
     installed = {**addon.addons(), "films": needing}
     monkeypatch.setattr(addon, "addons", lambda: installed)
     seam = addon.Seam(name, SectionMaker)
-    assert "films" not in {one.name for one in seam.provided()}
+    assert "films" not in {maker.name for maker in seam.provided()}
     monkeypatch.setattr(notes, "SECTIONS", seam)
     (unread,) = [one for one in noted_of(campaign(steady)) if one.startswith("unread")]
     assert f"the {name} of films" in unread

@@ -101,5 +101,5 @@ def test_options_that_contradict_each_other_are_all_named(
     """Nothing is ignored in silence."""
     with pytest.raises(ConfigError) as caught:
         run(str(directory), *options)
-    assert [one.place for one in caught.value.mistakes] == places
+    assert [mistake.place for mistake in caught.value.mistakes] == places
     assert not list(directory.iterdir())

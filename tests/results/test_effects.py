@@ -30,12 +30,15 @@ def test_each_level_is_compared_where_all_other_levels_are_equal() -> None:
     """Factors of the base come first, with the base's level as reference."""
     version, loss = find(campaign(steady)).effects
     assert (version.factor, version.reference) == ("http_version", "2")
-    assert [(one.level, len(one.ratios)) for one in version.levels] == [("1.1", 2), ("3", 2)]
-    assert {ratio.judgement for one in version.levels for ratio in one.ratios} == {"equal"}
+    assert [(level.level, len(level.ratios)) for level in version.levels] == [("1.1", 2), ("3", 2)]
+    assert {ratio.judgement for level in version.levels for ratio in level.ratios} == {"equal"}
     assert (loss.factor, loss.reference) == ("loss", "0 %")
     assert [ratio.value.value for ratio in loss.levels[0].ratios] == [2.0, 2.0, 2.0]
 
 
 def test_factors_that_vary_only_together_have_no_cell() -> None:
     """Their effects cannot be told apart."""
-    assert [one.levels for one in find(campaign(steady, ONE_LOSS_PER_VERSION)).effects] == [(), ()]
+    assert [effect.levels for effect in find(campaign(steady, ONE_LOSS_PER_VERSION)).effects] == [
+        (),
+        (),
+    ]

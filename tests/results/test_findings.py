@@ -34,7 +34,10 @@ def test_conditions_are_the_levels_of_the_topology() -> None:
     """The HTTP version is no part of the network."""
     found = find(campaign(steady))
     assert (found.network, found.others) == (("loss",), ("http_version",))
-    assert [dict(one.levels) for one in found.conditions] == [{"loss": "0 %"}, {"loss": "2 %"}]
+    assert [dict(condition.levels) for condition in found.conditions] == [
+        {"loss": "0 %"},
+        {"loss": "2 %"},
+    ]
     assert found.base == {"http_version": "2"}
 
 
@@ -42,7 +45,10 @@ def test_conditions_keep_the_order_of_their_levels() -> None:
     """The first treatment lacks the first level, which comes first nevertheless."""
     excluded = '\n[[exclude]]\nlevels = { http_version = ["1.1"], loss = ["0 %"] }\nreason = "no"\n'
     found = find(campaign(steady, VERSIONS + excluded))
-    assert [dict(one.levels) for one in found.conditions] == [{"loss": "0 %"}, {"loss": "2 %"}]
+    assert [dict(condition.levels) for condition in found.conditions] == [
+        {"loss": "0 %"},
+        {"loss": "2 %"},
+    ]
 
 
 def test_ratios_stay_within_a_condition() -> None:
@@ -193,7 +199,9 @@ def test_only_the_last_attempt_counts() -> None:
 
     found = find(campaign(ends))
     assert row(found, http_version="2", loss="0 %").sample.n == 5
-    assert [(one.block, one.attempt, one.retried) for one in found.invalid] == [(2, 1, True)] * 3
+    assert [(attempt.block, attempt.attempt, attempt.retried) for attempt in found.invalid] == [
+        (2, 1, True)
+    ] * 3
     assert found.tally.outcomes["invalid"] == 0
     assert {check.passed for check in found.checks} == {30}
 
@@ -208,7 +216,7 @@ def test_trials_without_a_valid_attempt_are_counted_apart() -> None:
 
     found = find(campaign(ends))
     assert (found.tally.outcomes["invalid"], found.tally.recorded) == (6, 24)
-    assert sum(not one.retried for one in found.invalid) == 6
+    assert sum(not attempt.retried for attempt in found.invalid) == 6
 
 
 def test_a_campaign_under_way_has_findings() -> None:

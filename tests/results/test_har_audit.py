@@ -21,7 +21,7 @@ RTT = Claims(rtt_s=0.040)
 def audit(claims: Claims, *entries: dict[str, Any]) -> dict[str, AuditResult]:
     """Audit a HAR file of these entries; return findings by what they are about."""
     (archived,) = loads.loads(parser.read(archives.as_bytes(archives.har(*entries))))
-    return {one.about: one for one in har_audit.audit(archived, claims)}
+    return {result.about: result for result in har_audit.audit(archived, claims)}
 
 
 def answered(version: str = "h3", status: int = 200, **timings: float) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def test_a_set_up_of_which_chrome_tells_the_rest_proves_nothing(name: str) -> No
     """Five of six connections begin with their request: as if set up in less than 40 ms."""
     (archived,) = loads.loads(parser.read_file(DIALECTS / name))
     claims = Claims(http_version="1.1", rtt_s=0.040, rate_bit_s=10**7, visit="cold")
-    found = {one.about: one for one in har_audit.audit(archived, claims)}
+    found = {result.about: result for result in har_audit.audit(archived, claims)}
     verdicts = {about: one.verdict for about, one in found.items()}
     assert verdicts.pop("rate") == "undecided"
     assert {verdicts.pop(about) for about in ("failed requests", "redirects")} == {"not claimed"}

@@ -52,7 +52,7 @@ def campaign(repeats: Repeats, blocks: int = 8, text: str = campaigns.VERSIONS) 
 
 
 def refused(results: Results) -> list[str]:
-    return [" ".join(one.levels.values()) for one in selection.selected_arms(results)]
+    return [" ".join(arm.levels.values()) for arm in selection.selected_arms(results)]
 
 
 def test_the_program_whose_attempts_are_repeated_is_found() -> None:
@@ -128,9 +128,9 @@ def test_claims_about_a_refused_program_are_not_judged() -> None:
     """Its numbers may be selected; claims about others are judged."""
     text = campaigns.VERSIONS + CLAIM
     honest = judging.judge(campaign(lambda *_: False, text=text))
-    assert [one.main.verdict for one in honest] == ["reproduced", "reproduced"]
+    assert [claim.main.verdict for claim in honest] == ["reproduced", "reproduced"]
     judged = judging.judge(campaign(lambda levels, _: _h3(levels), text=text))
-    assert [one.main.verdict for one in judged] == ["open", "reproduced"]
+    assert [claim.main.verdict for claim in judged] == ["open", "reproduced"]
     assert "invalid attempts" in judged[0].main.reason
 
 
@@ -164,5 +164,5 @@ def test_a_program_gains_nothing_by_attempts_that_are_never_valid() -> None:
     text = campaigns.VERSIONS.replace("replicates = 5", "replicates = 8")
     old = campaigns.campaign(lambda *_: 1.0, text)
     changes = regression.compare(old, campaigns.campaign(ends, text), "request_time", 0.03)
-    worse = {one.levels["http_version"] for one in changes if one.verdict == "regression"}
+    worse = {change.levels["http_version"] for change in changes if change.verdict == "regression"}
     assert worse == {"3"}

@@ -115,14 +115,14 @@ def test_bodies_come_whole_over_one_connection(stack: Stack) -> None:
     for name in SIZES:
         assert digest(stack.folder / f"got-{name}") == digest(stack.folder / "www" / name)
     for requests in (report.requests, stack.log().requests):
-        assert sorted((one.path, one.body_bytes) for one in requests) == sorted(
+        assert sorted((request.path, request.body_bytes) for request in requests) == sorted(
             (f"/{name}", size) for name, size in SIZES.items() for _ in range(2)
         )
-        assert {one.status for one in requests} == {200}
-        assert {one.http_version for one in requests} == {stack.version}
-        assert {one.tls_version for one in requests} == {"TLSv1.3"}
-        assert len({one.connection for one in requests}) == 1
-    observed = {one.metric: one.value for one in report.observations}
+        assert {request.status for request in requests} == {200}
+        assert {request.http_version for request in requests} == {stack.version}
+        assert {request.tls_version for request in requests} == {"TLSv1.3"}
+        assert len({request.connection for request in requests}) == 1
+    observed = {observation.metric: observation.value for observation in report.observations}
     assert 0 < observed["client_handshake_time"] <= observed["time_to_first_byte"]
     assert observed["time_to_first_byte"] <= observed["client_total_time"]
 
@@ -144,9 +144,9 @@ def test_a_prior_visits_ticket_resumes(stack: Stack) -> None:
     assert prior[0] == 0
     wanted = [(False, False), *((True, kind == "early-data") for kind in kinds)]
     told = [report.requests[0] for _, report in (prior, *later)]
-    assert [(one.resumed, one.early_data) for one in told] == wanted
+    assert [(request.resumed, request.early_data) for request in told] == wanted
     logged = stack.log().requests
-    assert [one.resumed for one in logged] == [resumed for resumed, _ in wanted]
+    assert [request.resumed for request in logged] == [resumed for resumed, _ in wanted]
     # A busy server may begin to answer early data when the handshake is over; its log has no word.
     for one, (_, early) in zip(logged, wanted, strict=True):
         assert one.early_data in ({True, None} if early else {False})
@@ -159,7 +159,7 @@ def test_only_files_of_the_folder_are_served(stack: Stack) -> None:
     with stack.serving() as address:
         code, report = stack.get(address, *map(stack.request, names))
     assert code == 0
-    assert [one.status for one in report.requests] == [404] * len(names)
+    assert [request.status for request in report.requests] == [404] * len(names)
 
 
 @each_version

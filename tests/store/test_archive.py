@@ -189,7 +189,7 @@ def test_an_edited_archive_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(name)):
         query.read(tmp_path / "archive")
     found = verification.verify(campaign.open_existing(tmp_path / "archive"))
-    assert [one.place for one in found.damaged] == ["tables.json"]
+    assert [damage.place for damage in found.damaged] == ["tables.json"]
 
 
 def test_verification_of_an_archive_counts_its_trials(tmp_path: Path) -> None:

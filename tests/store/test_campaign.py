@@ -73,7 +73,7 @@ def test_hand_overs_stand_beside_what_was_left(tmp_path: Path) -> None:
     moved = stored_campaigns.record(first).model_copy(update={"handovers": [moment]})
     never = stored_campaigns.record(second).model_copy(update={"handovers": []})
     campaign = stored_campaigns.make(tmp_path, [moved, never])
-    assert {one.attempt.id: one.handovers for one in campaign.records()} == {
+    assert {record.attempt.id: record.handovers for record in campaign.records()} == {
         first.id: [moment],
         second.id: [],
     }
@@ -107,7 +107,7 @@ def test_a_commit_is_one_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             )
     assert list(campaign.records()) == []
     assert executor.pending(finished.finished_attempts(campaign).last, campaign.design()) == [
-        (one, 1) for one in campaign.design()
+        (trial, 1) for trial in campaign.design()
     ]
     assert campaign.clear_unfinished() == 1
     assert campaign.clear_unfinished() == 0
@@ -365,7 +365,7 @@ def test_a_file_in_which_every_line_has_a_document_is_read() -> None:
     """Campaigns had such designs until 2026-11-23."""
     design = [_trial(block, {"loss": "0"}, {"a": "b"}) for block in (1, 2)]
     assert (
-        campaign_files.parse_design("".join(f"{one.model_dump_json()}\n" for one in design))
+        campaign_files.parse_design("".join(f"{trial.model_dump_json()}\n" for trial in design))
         == design
     )
 

@@ -107,7 +107,7 @@ def test_a_damaged_attempt_is_named_until_it_is_replaced(tmp_path: Path) -> None
     (folder,) = stored_campaigns.keep(made, stored_campaigns.record(TRIALS[1]))
     (folder / "observations.jsonl").write_text("")
     assert growing.refresh()
-    assert [one.place for one in growing.results.damaged] == [
+    assert [damage.place for damage in growing.results.damaged] == [
         str(folder.relative_to(made.directory))
     ]
     assert len(rows(growing)) == 1

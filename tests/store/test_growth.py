@@ -66,7 +66,7 @@ def run(
     asked = {trial.id for trial in read.trials}
     with campaigns.opened(directory, text, read.trials, manifest) as campaign:
         campaign.clear_unfinished()
-        design = [one for one in campaign.design() if one.id in asked]
+        design = [trial for trial in campaign.design() if trial.id in asked]
         pending = executor.pending(finished.finished_attempts(campaign).last, design)
         stored_campaigns.keep(campaign, *(record(one, number) for one, number in pending[:most]))
     return campaign
@@ -106,11 +106,11 @@ def test_a_larger_design_extends_a_campaign(
 ) -> None:
     """It ends with the trials of a new campaign of the larger design, and each ran once."""
     earlier = run(tmp_path, before, most, scale)
-    kept, first = attempt_files(tmp_path), {one.id: one for one in earlier.design()}
+    kept, first = attempt_files(tmp_path), {trial.id: trial for trial in earlier.design()}
     ran = earlier.attempts()
     campaign = run(tmp_path, after)
     fresh = stored_campaigns.loaded(after)
-    design = {one.id: one for one in campaign.design()}
+    design = {trial.id: trial for trial in campaign.design()}
     assert design.keys() == names(fresh.trials) == campaign.attempts().keys()
     assert {name: design[name] for name in ran} == {name: first[name] for name in ran}
     assert kept.items() <= attempt_files(tmp_path).items()
@@ -129,13 +129,17 @@ def test_blocks_that_ran_keep_their_order(tmp_path: Path) -> None:
     design = run(tmp_path, MORE_OF_BOTH, 0).design()
     fresh = stored_campaigns.loaded(MORE_OF_BOTH).trials
     for block in (1, 2):
-        own = [one for one in design if one.block == block]
-        assert own[:6] == [one for one in earlier if one.block == block]
-        assert [one.position for one in own] == [*range(1, 10)]
-        added = [one.id for one in fresh if one.block == block and one.levels["loss"] == "4 %"]
-        assert [one.id for one in own[6:]] == added
-    assert [one for one in design if one.block == 3] == [one for one in fresh if one.block == 3]
-    assert [one.block for one in design] == sorted(one.block for one in design)
+        own = [trial for trial in design if trial.block == block]
+        assert own[:6] == [trial for trial in earlier if trial.block == block]
+        assert [trial.position for trial in own] == [*range(1, 10)]
+        added = [
+            trial.id for trial in fresh if trial.block == block and trial.levels["loss"] == "4 %"
+        ]
+        assert [trial.id for trial in own[6:]] == added
+    assert [trial for trial in design if trial.block == 3] == [
+        trial for trial in fresh if trial.block == 3
+    ]
+    assert [trial.block for trial in design] == sorted(trial.block for trial in design)
 
 
 def test_a_campaign_that_grew_resumes_without_growing_again(tmp_path: Path) -> None:
@@ -183,7 +187,7 @@ def test_each_earlier_design_stays_readable(tmp_path: Path) -> None:
         assert [(folder / name).read_bytes() for name in layout.FILES] == contents
     (tmp_path / "earlier/2/design.jsonl").write_text("")
     found = verification.verify(campaigns.open_existing(tmp_path)).damaged
-    assert [one.place for one in found] == ["earlier/2/design.jsonl"]
+    assert [damage.place for damage in found] == ["earlier/2/design.jsonl"]
 
 
 @pytest.mark.parametrize(
@@ -233,7 +237,7 @@ def test_a_treatment_that_is_not_run_again_must_not_change_either(tmp_path: Path
     """Its results stay in the report, which describes it by the present file."""
     run(tmp_path, SMALL)
     changed = SMALL.replace('"1 MB"', '"2 MB"') + GROUPS
-    reasons = {one.reason for one in refused(tmp_path, changed)}
+    reasons = {mistake.reason for mistake in refused(tmp_path, changed)}
     assert len(reasons) == 1
     assert 'workload.size was "1 MB" and is now "2 MB"' in reasons.pop()
 
@@ -307,7 +311,7 @@ def test_files_that_new_treatments_name_are_copied(tmp_path: Path) -> None:
 def test_the_number_of_blocks_on_the_command_line_replaces_the_files(tmp_path: Path) -> None:
     """At every scale; the campaign keeps the number for its readers."""
     read = preparation.load(SCALED, catalog.load(), options=DesignOptions("smoke", replicates=3))
-    assert [one.block for one in read.trials] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert [trial.block for trial in read.trials] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     manifest = stored_campaigns.manifest(scale="smoke") | {"replicates": 3}
     run(tmp_path, SCALED, scale="smoke")
     with campaigns.opened(tmp_path, SCALED, read.trials, manifest) as campaign:

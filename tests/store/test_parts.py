@@ -31,14 +31,16 @@ def run(directory: Path, blocks: tuple[int, int] | None) -> int:
     about = stored_campaigns.manifest() | ({"blocks": [*blocks]} if blocks else {})
     with campaigns.opened(directory, FOUR, part.trials, about) as campaign:
         missing = [trial for trial in part.trials if trial.id not in campaign.attempts()]
-        records = [stored_campaigns.record(one, seconds=float(one.block)) for one in missing]
+        records = [stored_campaigns.record(trial, seconds=float(trial.block)) for trial in missing]
         stored_campaigns.keep(campaign, *records)
     return len(missing)
 
 
 def test_parts_have_the_trials_of_the_whole_in_their_order() -> None:
     parts = [loaded(blocks).trials for blocks in ((1, 1), (2, 3), (4, 4))]
-    assert [one.id for part in parts for one in part] == [one.id for one in loaded(None).trials]
+    assert [trial.id for part in parts for trial in part] == [
+        trial.id for trial in loaded(None).trials
+    ]
 
 
 def test_archives_of_parts_join_into_that_of_the_whole(tmp_path: Path) -> None:

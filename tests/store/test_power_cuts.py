@@ -122,7 +122,9 @@ def believed(campaign: Campaign) -> dict[str, Record]:
     results = query.read(campaign.directory)
     assert set(results.trials.column("trial").to_pylist()) == set(records)
     told = [row["value"] for row in results.observations.to_pylist()]
-    assert told == [one.value for record in records.values() for one in record.observations]
+    assert told == [
+        observation.value for record in records.values() for observation in record.observations
+    ]
     return records
 
 
@@ -157,7 +159,7 @@ def test_of_many_power_cuts_no_trial_is_wrong(
 def test_a_disk_that_does_not_keep_its_word_makes_no_trial_wrong(tmp_path: Path) -> None:
     """Files are lost after all were said to be safe: the trial is not there, and is made again."""
     chance = random.Random(SEED)  # noqa: S311 - it hides nothing
-    truth = {one.attempt.id: one for one in map(committed, range(4))}
+    truth = {record.attempt.id: record for record in map(committed, range(4))}
     whole = stored_campaigns.make(tmp_path / "whole", truth.values(), leave=leave)
     believed(whole)  # so that there is a cache
     for number in range(20):
@@ -173,7 +175,7 @@ def test_a_disk_that_does_not_keep_its_word_makes_no_trial_wrong(tmp_path: Path)
             )
         }
         assert again == {trial.id for trial in campaign.design()} - set(found)
-        named = {one.place.split("/")[2] for one in verification.verify(campaign).damaged}
+        named = {damage.place.split("/")[2] for damage in verification.verify(campaign).damaged}
         assert named == spoilt["read"] | spoilt["artifacts"]
         shutil.rmtree(campaign.directory)
 

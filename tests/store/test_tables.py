@@ -67,11 +67,11 @@ def test_the_tidy_table_is_in_the_order_of_the_design(tmp_path: Path) -> None:
 def test_the_tidy_table_has_texts_as_dictionaries(tmp_path: Path) -> None:
     """With 100,000 trials, plain texts would take more than a gigabyte."""
     stored_campaigns.make(
-        tmp_path, [stored_campaigns.record(one) for one in stored_campaigns.loaded().trials]
+        tmp_path, [stored_campaigns.record(trial) for trial in stored_campaigns.loaded().trials]
     )
     tidy = query.tidy(query.read(tmp_path))
     texts = [one.type for one in tidy.schema if one.name in {"trial", "metric", *FACTORS}]
-    assert {pa.types.is_dictionary(one) for one in texts} == {True}
+    assert {pa.types.is_dictionary(text) for text in texts} == {True}
 
 
 def test_the_invalid_attempt_stays_in_the_full_tables(tmp_path: Path) -> None:

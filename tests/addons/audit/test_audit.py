@@ -125,7 +125,7 @@ def test_disturbances_are_called_so_by_chance_as_rarely_as_stated() -> None:
             (str(cell),): by_block((1 + MARGIN) * np.exp(noise[cell])) for cell in range(6)
         }
         found = audit_session.treatments(beside, alone, beside)
-        alarms += any(one.verdict == "disturbed" for one in found)
+        alarms += any(treatment.verdict == "disturbed" for treatment in found)
     assert alarms <= 28  # the binomial distribution's 99.9 % point for 300 and 5 %
 
 

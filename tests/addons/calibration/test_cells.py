@@ -80,7 +80,7 @@ def test_without_the_first_cell_no_other_is_measured(monkeypatch: pytest.MonkeyP
     bench = cast("Any", SimpleNamespace(seed=1))
     verdicts = asyncio.run(session.calibrate(chosen, bench, tell=lambda _: None))
     assert {*ran} == {chosen[0].name}
-    assert [one.broken for one in verdicts] == [
+    assert [verdict.broken for verdict in verdicts] == [
         "the emulator ended",
         *[f"{chosen[0].name} was not measured"] * 2,
     ]

@@ -141,7 +141,7 @@ def test_demands_of_a_direction(said: dict[str, Any], more: set[tuple[str, Any]]
     found = envelope.demands(
         {"links": [{"directions": [PLAIN | said], "schedule": [], "triggers": []}]}
     )
-    assert {(one.quantity, one.value) for one in found} - plain == more
+    assert {(demand.quantity, demand.value) for demand in found} - plain == more
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_demands_of_a_change(change: dict[str, Any], more: set[tuple[str, Any]])
         "handshake": {"handshake": True},
     }
     found = envelope.demands({"links": [{"directions": [], "schedule": [entry], "triggers": []}]})
-    assert {(one.quantity, one.value) for one in found} == more
+    assert {(demand.quantity, demand.value) for demand in found} == more
     for name, when in events.items():
         link = {"directions": [], "schedule": [], "triggers": [entry | {"when": when}]}
         found = envelope.demands({"links": [link]})
-        assert {(one.quantity, one.value) for one in found} == more | {("event", name)}
+        assert {(demand.quantity, demand.value) for demand in found} == more | {("event", name)}
 
 
 def test_what_is_demanded_is_what_the_cells_cover() -> None:
@@ -175,10 +175,10 @@ def test_what_is_demanded_is_what_the_cells_cover() -> None:
     covered = {(quantity, value) for cell in cells for quantity, value in cell.covers.items()}
     computed = {(quantity, kind) for quantity, kinds in envelope.COMPUTED.items() for kind in kinds}
     demanded = {
-        (one.quantity, one.value)
+        (demand.quantity, demand.value)
         for cell in cells
-        for one in envelope.demands(plan(cell.topology(), {}, 1, 1).emulator_config)
-        if one.quantity not in envelope.RANGES
+        for demand in envelope.demands(plan(cell.topology(), {}, 1, 1).emulator_config)
+        if demand.quantity not in envelope.RANGES
     }
     assert demanded <= covered | computed
     assert not covered & computed
@@ -323,4 +323,4 @@ def test_the_latest_replaces_the_one_before() -> None:
     found = certificate.read()
     assert found is not None
     assert found.document["scale"] == "smoke"
-    assert [one.name for one in certificate.path().parent.iterdir()] == [certificate.NAME]
+    assert [path.name for path in certificate.path().parent.iterdir()] == [certificate.NAME]

@@ -56,18 +56,18 @@ def test_wrong_verdicts_are_as_rare_as_stated(
     """At the edge of its region each end fails in 4 % at most, with large noise in 6 %."""
     most = stats.binom.isf(FALSE_ALARM, RUNS, side)
     found = located(edge, noise, blocks)
-    assert sum(one.low(SIDE) > math.atanh(edge) for one in found) <= most
-    assert sum(one.high(SIDE) < math.atanh(edge) for one in found) <= most
+    assert sum(student.low(SIDE) > math.atanh(edge) for student in found) <= most
+    assert sum(student.high(SIDE) < math.atanh(edge) for student in found) <= most
 
 
 @pytest.mark.slow
 def test_true_correlations_are_found_despite_noise() -> None:
     """Correlations of single blocks would be 0.48 in place of 0.9."""
     found = located(0.9, LARGE, 8)
-    assert sum(one.low(SIDE) > math.atanh(0.5) for one in found) > 0.95 * RUNS
-    assert np.tanh(np.median([one.value for one in found])) == pytest.approx(0.87, abs=0.03)
+    assert sum(student.low(SIDE) > math.atanh(0.5) for student in found) > 0.95 * RUNS
+    assert np.tanh(np.median([student.value for student in found])) == pytest.approx(0.87, abs=0.03)
     none = located(0.0, SMALL, 8)
-    assert sum(one.high(SIDE) < math.atanh(0.5) for one in none) > 0.95 * RUNS
+    assert sum(student.high(SIDE) < math.atanh(0.5) for student in none) > 0.95 * RUNS
 
 
 CLAIM = """

@@ -56,9 +56,9 @@ def verdicts(draw: Draw, n: int) -> Mapping[str, float]:
     rng = np.random.default_rng(20261122)
     found = [OrderViolation(*draw(rng, n)) for _ in range(RUNS)]
     return {
-        "reproduced": sum(one.high(SIDE) <= EDGE for one in found),
-        "contradicted": sum(one.low(SIDE) > EDGE for one in found),
-        "above none": sum(one.low(SIDE) > 0 for one in found),
+        "reproduced": sum(violation.high(SIDE) <= EDGE for violation in found),
+        "contradicted": sum(violation.low(SIDE) > EDGE for violation in found),
+        "above none": sum(violation.low(SIDE) > 0 for violation in found),
     }
 
 

@@ -68,7 +68,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def spread_of_starts(requests: Sequence[PageRequest]) -> float:
     """Return the interquartile range of the times at which requests left."""
-    starts = [one.send_start_s for one in requests if one.send_start_s is not None]
+    starts = [request.send_start_s for request in requests if request.send_start_s is not None]
     return float(np.subtract(*np.quantile(starts, (0.75, 0.25))))
 
 
@@ -77,9 +77,9 @@ def median_from(begins: Callable[[PageRequest], float | None]) -> Callable[..., 
 
     def median(requests: Sequence[PageRequest]) -> float:
         times = [
-            one.ended_s - start
-            for one in requests
-            if (start := begins(one)) is not None and one.ended_s is not None
+            request.ended_s - start
+            for request in requests
+            if (start := begins(request)) is not None and request.ended_s is not None
         ]
         return float(np.median(times))
 
@@ -88,15 +88,15 @@ def median_from(begins: Callable[[PageRequest], float | None]) -> Callable[..., 
 
 BY_HAND = {
     "Z-4": spread_of_starts,
-    "B-11a": median_from(lambda one: one.send_start_s),
-    "B-11b": median_from(lambda one: one.queued_s),
+    "B-11a": median_from(lambda request: request.send_start_s),
+    "B-11b": median_from(lambda request: request.queued_s),
 }
 
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_a_claim_about_resources_finds_them_in_real_loads(campaign: Results, name: str) -> None:
     """The estimate is the ratio of what the requests of both loads give by hand."""
-    judged = {one.stated.id: one.main for one in judging.judge(campaign)}[name]
+    judged = {claim.stated.id: claim.main for claim in judging.judge(campaign)}[name]
     of, to = ("3", "1.1") if name == "Z-4" else ("3", "2")
     expected = BY_HAND[name](load(of).requests) / BY_HAND[name](load(to).requests)
     assert judged.estimate is not None
@@ -112,7 +112,7 @@ def test_resources_that_flip_are_counted_by_name(campaign: Results) -> None:
         for name, (loaded, queued) in by_name["3"].items()
         if name in by_name["2"]
     ]
-    judged = {one.stated.id: one.main for one in judging.judge(campaign)}["B-11c"]
+    judged = {claim.stated.id: claim.main for claim in judging.judge(campaign)}["B-11c"]
     assert judged.estimate is not None
     assert judged.estimate.value.value == pytest.approx(np.mean(flipped))
     assert judged.estimate.unit == "1"

@@ -136,9 +136,9 @@ def test_the_claims_of_biswal_and_gnawali_come_out_on_published_results() -> Non
     grid = planted("grid.toml", SMALL_WIN)
     for file, ratio in (("networks.toml", SMALL_WIN), ("sites.toml", {"apache-core": 1.6})):
         results = planted(file, ratio)
-        claims = [one for one in results.experiment.claims if re.match(r"B-1[26]", one.id)]
+        claims = [claim for claim in results.experiment.claims if re.match(r"B-1[26]", claim.id)]
         judged = judging.judge(results, claims, [grid])
-        assert {one.stated.id: one.main.verdict for one in judged} == {
-            one.id: "reproduced" for one in claims
+        assert {claim.stated.id: claim.main.verdict for claim in judged} == {
+            claim.id: "reproduced" for claim in claims
         }
         assert len(claims) == 3

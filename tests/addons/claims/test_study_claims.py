@@ -164,7 +164,7 @@ def not_reproduced(
         return Ending({name: value * shift for name, value in published(levels).items()})
 
     judged = judging.judge(campaigns.campaign(ending, (FOLDER / file).read_text()))
-    verdicts = {one.stated.id: one.main.verdict for one in judged}
+    verdicts = {claim.stated.id: claim.main.verdict for claim in judged}
     assert "contradicted" not in verdicts.values()
     return {name for name, verdict in verdicts.items() if verdict != "reproduced"}
 
@@ -184,20 +184,20 @@ CLAIMS = [
 def test_each_key_is_in_a_published_claim() -> None:
     """Of claims, of trends, and of cells elsewhere."""
     for key in StatedClaim.model_fields:
-        assert any(getattr(one, key) for one in CLAIMS), key
-    trends = [one.trend for one in CLAIMS if one.trend]
+        assert any(getattr(claim, key) for claim in CLAIMS), key
+    trends = [claim.trend for claim in CLAIMS if claim.trend]
     for key in RankTrend.model_fields:
-        assert any(getattr(one, key) for one in trends), key
-    others = [one.minus_other or (one.trend and one.trend.other) for one in CLAIMS]
+        assert any(getattr(trend, key) for trend in trends), key
+    others = [claim.minus_other or (claim.trend and claim.trend.other) for claim in CLAIMS]
     for key in OtherCells.model_fields:
-        assert any(getattr(one, key) for one in others if one), key
+        assert any(getattr(other, key) for other in others if other), key
 
 
 def test_each_statistic_is_in_a_published_claim() -> None:
     """Over blocks, over cells, and between treatments."""
-    assert {one.estimate for one in CLAIMS} == {*get_args(BlockStatistic)}
-    assert {one.take for one in CLAIMS} == {None, *get_args(CellStatistic)}
-    assert {by.by for one in CLAIMS for by in one.compare} == {*get_args(ContrastKind)}
+    assert {claim.estimate for claim in CLAIMS} == {*get_args(BlockStatistic)}
+    assert {claim.take for claim in CLAIMS} == {None, *get_args(CellStatistic)}
+    assert {by.by for claim in CLAIMS for by in claim.compare} == {*get_args(ContrastKind)}
 
 
 CAMPAIGNS = 60

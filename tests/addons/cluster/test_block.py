@@ -27,8 +27,8 @@ def request(*wanted: tuple[str, int]) -> BlockRequest:
 def test_the_wanted_trials_are_those_of_this_machines_own_design() -> None:
     """They keep their order and the numbers of their next attempts."""
     trials = [LOADED.trials[8], LOADED.trials[6]]
-    asked = request(*((one.id, 3) for one in trials))
-    assert block.wanted(asked, LOADED) == [(one, 3) for one in trials]
+    asked = request(*((trial.id, 3) for trial in trials))
+    assert block.wanted(asked, LOADED) == [(trial, 3) for trial in trials]
 
 
 def test_a_trial_that_is_another_one_here_is_refused() -> None:

@@ -27,9 +27,9 @@ def made(tmp_path: Path) -> Path:
 def test_new_certificates_are_their_owners_alone_and_valid(made: Path) -> None:
     """Whatever the file mode mask says; the authority's key is not among them."""
     certificates.require(made, NOW)
-    assert {one.name for one in made.iterdir()} == {AUTHORITY, CERTIFICATE, KEY}
+    assert {path.name for path in made.iterdir()} == {AUTHORITY, CERTIFICATE, KEY}
     assert stat.S_IMODE(made.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(one.stat().st_mode) for one in made.iterdir()} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made.iterdir()} == {0o600}
     assert (made / AUTHORITY).read_bytes() != (made / CERTIFICATE).read_bytes()
 
 

@@ -99,7 +99,7 @@ class ScriptedRun:
 
     def endings(self) -> list[tuple[str, int, str]]:
         lines = machine_log.read(self.campaign.directory)
-        return [(one["machine"], one["block"], one["ending"]) for one in lines]
+        return [(line["machine"], line["block"], line["ending"]) for line in lines]
 
 
 def blocks(campaign: Campaign) -> Iterator[list[Work]]:
@@ -155,7 +155,7 @@ def test_a_lost_block_is_an_invalid_attempt_and_runs_again(running: Running) -> 
     """Each of its trials has an attempt with the reason, and a second one that is valid."""
     with running(alpha=[lost], beta=[lost, good], gamma=[good]) as run:
         run.dispatch()
-        attempts = [one for rows in run.outcomes().values() for one in rows]
+        attempts = [row for rows in run.outcomes().values() for row in rows]
         invalid = [machine for _, kind, machine in attempts if kind == "invalid"]
         assert invalid
         assert set(invalid) <= {"alpha", "beta"}
@@ -165,9 +165,9 @@ def test_a_lost_block_is_an_invalid_attempt_and_runs_again(running: Running) -> 
             for record in run.campaign.records()
             if record.attempt.outcome.kind == "invalid"
         }
-        assert all("was lost: the worker" in one for one in reasons)
+        assert all("was lost: the worker" in reason for reason in reasons)
         assert [ending for _, _, ending in run.endings()].count("lost") == len(invalid)
-        assert [one.retried for one in run.told].count(True) == 6 * len(invalid)
+        assert [progress.retried for progress in run.told].count(True) == 6 * len(invalid)
         assert verification.verify(run.campaign).damaged == ()
 
 

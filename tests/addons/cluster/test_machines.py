@@ -59,7 +59,7 @@ def test_equal_machines_do_not_differ() -> None:
     """A machine that differs by less than 1 % is named in the table, and in no note."""
     results = campaign(1.0)
     source = ReportInput(results, find(results))
-    assert not [one for one in sentences.notes(source) if "differ" in one]
+    assert not [note for note in sentences.notes(source) if "differ" in note]
     section = sentences.SECTION.make(source)
     assert section is not None
     table = next(block for block in section.blocks if isinstance(block, Table))
@@ -84,7 +84,7 @@ def test_a_block_on_two_machines_is_a_note() -> None:
     place = results.trials.schema.get_field_index("machine")
     results = replace(results, trials=results.trials.set_column(place, "machine", mixed))
     assert machines_report.mixed_blocks(results) == [1]
-    assert any("blocks: 1" in one for one in sentences.notes(ReportInput(results, find(results))))
+    assert any("blocks: 1" in note for note in sentences.notes(ReportInput(results, find(results))))
 
 
 def test_a_campaign_of_one_machine_has_no_such_section() -> None:

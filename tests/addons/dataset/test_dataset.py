@@ -117,7 +117,7 @@ def test_columns_are_those_of_all_campaigns() -> None:
     assert len(names) == len(set(names))
     assert {"factor_loss", "factor_rate"} <= set(names)
     assert {row["campaign"] for row in made.rows} == {"one", "two"}
-    (version,) = (one for one in made.columns if one.name == "factor_http_version")
+    (version,) = (column for column in made.columns if column.name == "factor_http_version")
     assert version.source.count("experiment file of") == 1
     assert all(row["factor_rate"] is None for row in made.table.to_pylist()[:30])
 
@@ -149,7 +149,9 @@ def test_every_column_has_a_type_and_a_description() -> None:
 def test_no_metric_has_the_name_of_a_feature() -> None:
     """Or the dataset would mix what was configured with what was observed."""
     made = dataset_table.make([campaigns.campaign(ends, manifest=MANIFEST)])
-    features = {one.name for one in made.columns if not one.source.startswith(("wire", "client"))}
+    features = {
+        column.name for column in made.columns if not column.source.startswith(("wire", "client"))
+    }
     assert not features & METRICS.keys()
 
 

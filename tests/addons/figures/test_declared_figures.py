@@ -23,7 +23,7 @@ from httpbed.store.results import Results
 
 
 def heights(axes: Axes) -> list[float]:
-    return [one.get_height() for one in axes.patches if isinstance(one, Rectangle)]
+    return [patch.get_height() for patch in axes.patches if isinstance(patch, Rectangle)]
 
 
 def xs(line: Line2D) -> list[float]:
@@ -67,8 +67,8 @@ def test_published_values_stand_at_their_bars() -> None:
     (axes,) = panels(plot)
     marks = published(axes)
     assert sorted(y for _, y in marks) == pytest.approx([0.9, 2.0])
-    bars = [one for one in axes.patches if isinstance(one, Rectangle)]
-    centres = {round(one.get_height(), 6): one.get_x() + one.get_width() / 2 for one in bars}
+    bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    centres = {round(bar.get_height(), 6): bar.get_x() + bar.get_width() / 2 for bar in bars}
     places = {round(y, 6): x for x, y in marks}
     assert places[2.0] == pytest.approx(centres[1.5])
     assert places[0.9] == pytest.approx(centres[1.0])
@@ -222,9 +222,9 @@ def test_spans_go_from_the_median_start_to_the_median_end() -> None:
     results = with_items(SPANS + 'series = "http_version"\n', {"/b": (2.0, 1.0), "/a": (1.0, 4.0)})
     (axes,) = panels(plot := drawn("", results))
     assert [text.get_text() for text in axes.get_yticklabels()] == ["/a", "/b"]
-    bars = [one for one in axes.patches if isinstance(one, Rectangle)]
-    assert [one.get_x() for one in bars] == pytest.approx([1.0, 2.0, 1.0, 2.0], abs=0.01)
-    assert [one.get_width() for one in bars] == pytest.approx([4.0, 1.0, 4.0, 1.0], abs=0.01)
+    bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    assert [bar.get_x() for bar in bars] == pytest.approx([1.0, 2.0, 1.0, 2.0], abs=0.01)
+    assert [bar.get_width() for bar in bars] == pytest.approx([4.0, 1.0, 4.0, 1.0], abs=0.01)
     assert "n = 5" in heading(plot)
     assert "HTTP/2: starts from 1.00 to 2.00, last end 5.00 s" in plot.alternative
 

@@ -32,7 +32,9 @@ def test_places_without_a_value_are_hatched_or_crossed_out(
     plot = drawn("", results)
     assert words in plot.caption
     (axes,) = panels(plot)
-    hatched = [isinstance(one, Rectangle) and bool(one.get_hatch()) for one in axes.findobj()]
+    hatched = [
+        isinstance(artist, Rectangle) and bool(artist.get_hatch()) for artist in axes.findobj()
+    ]
     assert sum(hatched) == hatches
     assert sum(line.get_marker() == "x" for line in axes.lines) == crosses
     legend = [text.get_text() for text in plot.figure.legends[0].get_texts()]

@@ -49,9 +49,9 @@ class Drawn:
     @property
     def hatched(self) -> int:
         return sum(
-            isinstance(one, Rectangle) and bool(one.get_hatch())
+            isinstance(artist, Rectangle) and bool(artist.get_hatch())
             for axes in self.panels
-            for one in axes.findobj()
+            for artist in axes.findobj()
         )
 
 
@@ -77,17 +77,19 @@ def synthesised(file: Path, ran: Callable[[Mapping[str, str]], bool]) -> Results
         for one in (cell.treatment, cell.base)
         if one is not None
     }
-    metrics = [one.stated.metric for one in figures]
+    metrics = [figure.stated.metric for figure in figures]
 
     def ends(levels: Mapping[str, str], block: int) -> Ending | None:
         if tuple(levels.values()) not in wanted or not ran(levels):
             return None
         value = 1 + math.fmod(sum(map(ord, "".join(levels.values()))), 7) + block / 10
-        return Ending({one: value for one in metrics if not METRICS[one].per_item})
+        return Ending({metric: value for metric in metrics if not METRICS[metric].per_item})
 
     lines = file.read_text().splitlines()
-    text = "\n".join("replicates = 2" if one.startswith("replicates =") else one for one in lines)
-    return with_items(campaign(ends, text), [one.stated for one in figures])
+    text = "\n".join(
+        "replicates = 2" if line.startswith("replicates =") else line for line in lines
+    )
+    return with_items(campaign(ends, text), [figure.stated for figure in figures])
 
 
 def with_items(results: Results, figures: list[StatedFigure]) -> Results:
@@ -96,12 +98,14 @@ def with_items(results: Results, figures: list[StatedFigure]) -> Results:
         {**trial, "metric": metric, "item": name, "value": value, "unit": "s", "source": "client"}
         for trial in results.trials.to_pylist()
         for name, (start, length) in ITEMS.items()
-        for metric, value in ((one.metric, start if one.length else length) for one in figures)
+        for metric, value in (
+            (figure.metric, start if figure.length else length) for figure in figures
+        )
         if METRICS[metric].per_item
     ] + [
         {
             **trial,
-            "metric": one.length,
+            "metric": figure.length,
             "item": name,
             "value": length,
             "unit": "s",
@@ -109,8 +113,8 @@ def with_items(results: Results, figures: list[StatedFigure]) -> Results:
         }
         for trial in results.trials.to_pylist()
         for name, (_, length) in ITEMS.items()
-        for one in figures
-        if one.length
+        for figure in figures
+        if figure.length
     ]
     schema = results.observations.schema
     every = [*results.observations.to_pylist(), *rows]
@@ -190,7 +194,7 @@ def test_scale_paper_runs_every_cell_of_the_published_figures(file: Path) -> Non
     Zhang and Song have two stacks; the further lines beside them are control arms.
     """
     experiment, _ = read(file)
-    runs = {tuple(one.values()) for one in experiment.at_scale("paper").treatments()}
+    runs = {tuple(treatment.values()) for treatment in experiment.at_scale("paper").treatments()}
     lacking = {
         figure.stated.id: cell.treatment
         for figure in placed(file)

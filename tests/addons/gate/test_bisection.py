@@ -178,7 +178,7 @@ def test_wrong_revisions_are_refused(
     """All of them, before anything is built; an option in a revision's place is no option."""
     with pytest.raises(ConfigError) as refused:
         bisection.resolve(history[0], good, bad)
-    assert [one.place for one in refused.value.mistakes] == places
+    assert [mistake.place for mistake in refused.value.mistakes] == places
 
 
 def test_a_build_that_prints_much_is_kept_short(tmp_path: Path) -> None:

@@ -51,10 +51,10 @@ def made(directory: Path, slower: Mapping[str, float], text: str = BLOCKS) -> Pa
         directory,
         [
             stored_campaigns.record(
-                one,
-                seconds=(1 + one.block / 1000) * slower.get(one.levels["http_version"], 1.0),
+                trial,
+                seconds=(1 + trial.block / 1000) * slower.get(trial.levels["http_version"], 1.0),
             )
-            for one in stored_campaigns.loaded(text).trials
+            for trial in stored_campaigns.loaded(text).trials
         ],
         text,
     )
@@ -73,7 +73,7 @@ def test_junit_fails_the_slower_treatments_and_the_gate(
     """A test case for each treatment, with the change as the reason."""
     code, out, _ = httpbed("gate", *pair, "--format", "junit")
     suites = ET.fromstring(out.encode())  # noqa: S314 - our own output
-    cases = {one.get("name", ""): one for one in suites.iter("testcase")}
+    cases = {element.get("name", ""): element for element in suites.iter("testcase")}
     failed = {name for name, one in cases.items() if one.find("failure") is not None}
     assert code == 1
     assert failed == {name for name in cases if "HTTP/3" in name} | {"gate"}
@@ -105,8 +105,8 @@ def test_github_gets_annotations_and_a_summary(
     code, out, _ = httpbed("gate", *pair, "--format", "github")
     lines = out.splitlines()
     assert code == 1
-    assert all(re.fullmatch(r"::(error|warning|notice) title=[^:,]+::.+", one) for one in lines)
-    assert sum(one.startswith("::error") for one in lines) == 1 + out.count("HTTP/3")
+    assert all(re.fullmatch(r"::(error|warning|notice) title=[^:,]+::.+", line) for line in lines)
+    assert sum(line.startswith("::error") for line in lines) == 1 + out.count("HTTP/3")
     assert "10.0 %25" in out
     assert re.fullmatch(r"# before\n\*\*.*\| HTTP/3.*", summary.read_text(), re.DOTALL)
 
@@ -157,10 +157,16 @@ def test_blocks_are_runs_of_hyperfine(
     for _ in range(2):
         assert httpbed("export", pair[0], "--format", "hyperfine", "-o", file)[0] == 0
     results = json.loads(file.read_text())["results"]
-    for one in results:
-        assert one.keys() == HYPERFINE
-        assert len(one["times"]) == 8
-        assert one["min"] == min(one["times"]) <= one["mean"] <= one["max"] == max(one["times"])
+    for result in results:
+        assert result.keys() == HYPERFINE
+        assert len(result["times"]) == 8
+        assert (
+            result["min"]
+            == min(result["times"])
+            <= result["mean"]
+            <= result["max"]
+            == max(result["times"])
+        )
     file.write_text('{"of": "somebody else"}')
     assert httpbed("export", pair[0], "--format", "bmf", "-o", file)[0] == 2
     assert "somebody" in file.read_text()
@@ -174,9 +180,9 @@ def test_a_treatment_without_a_median_is_left_out_and_named(
         tmp_path / "c",
         [
             stored_campaigns.record(
-                one, kind="timed out" if one.levels["http_version"] == "3" else "completed"
+                trial, kind="timed out" if trial.levels["http_version"] == "3" else "completed"
             )
-            for one in stored_campaigns.loaded(BLOCKS).trials
+            for trial in stored_campaigns.loaded(BLOCKS).trials
         ],
         BLOCKS,
     )

@@ -64,7 +64,7 @@ def test_steps_up_and_down_in_noise_are_found() -> None:
     rng = np.random.default_rng(4)
     levels = np.repeat([10.0, 12.0, 10.0], [60, 50, 70])
     found = trend.change_points(list(levels + rng.normal(size=180)))
-    assert [one.index for one in found] == [pytest.approx(60, abs=4), pytest.approx(110, abs=4)]
+    assert [point.index for point in found] == [pytest.approx(60, abs=4), pytest.approx(110, abs=4)]
     assert found[0].ratio > 1 > found[1].ratio
 
 
@@ -81,7 +81,7 @@ def test_jobs_that_write_at_once_lose_nothing(repository: Path, tmp_path: Path) 
         own = entries([float(number) for number in range(12)])
         with ThreadPoolExecutor(4) as jobs:
             list(jobs.map(lambda one, kept=kept: kept.append([one]), own))
-        assert sorted(one.commit for one in kept.read()) == [one.commit for one in own]
+        assert sorted(entry.commit for entry in kept.read()) == [entry.commit for entry in own]
     assert git(repository, "log", "--oneline", "results").count("\n") == 11
     assert git(repository, "status", "--porcelain") == ""
 
@@ -150,7 +150,7 @@ def test_entries_follow_a_last_line_without_its_end(tmp_path: Path) -> None:
     file = tmp_path / history.FILE
     file.write_bytes(file.read_bytes().rstrip())
     Folder(tmp_path).append(entries([2.0]))
-    assert [one.values["HTTP/3"][0] for one in Folder(tmp_path).read()] == [1.0, 2.0]
+    assert [entry.values["HTTP/3"][0] for entry in Folder(tmp_path).read()] == [1.0, 2.0]
 
 
 def test_a_folder_without_git_is_named(httpbed: Command, tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_each_damaged_line_is_named(tmp_path: Path) -> None:
             lines.write(json.dumps(json.loads(good.splitlines()[0]) | damage) + "\n")
     with pytest.raises(ConfigError) as refused:
         kept.read()
-    places = [one.place.rpartition(" ")[2] for one in refused.value.mistakes]
+    places = [mistake.place.rpartition(" ")[2] for mistake in refused.value.mistakes]
     assert places == ["3", "4", "5", "6", "7"]
     assert file.read_bytes().startswith(good)
 

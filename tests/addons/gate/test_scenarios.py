@@ -44,14 +44,14 @@ def test_the_standard_set_is_ten_networks_with_sources() -> None:
     """Each has a name that a reader finds in the list of networks."""
     networks = {name: all_profiles()[name] for name in STANDARD.networks}
     assert len(networks) == len(STANDARD.networks) == 10
-    assert all(one.title and one.source for one in networks.values())
+    assert all(network.title and network.source for network in networks.values())
 
 
 @pytest.mark.parametrize("program", ["curl", "nginx", "haproxy"])
 def test_each_trial_of_the_standard_set_is_short(program: str) -> None:
     """A client, a server and a proxy: what a correct stack needs, by the link's arithmetic."""
     experiment = loaded(program)
-    networks = {one.levels["network"] for one in experiment.trials}
+    networks = {trial.levels["network"] for trial in experiment.trials}
     assert networks == set(STANDARD.networks)
     for scenario in experiment.scenarios():
         assert expected_s(scenario, control, never) < MAX_S

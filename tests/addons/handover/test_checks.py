@@ -303,7 +303,9 @@ def test_every_access_link_is_pinged_and_judged() -> None:
     slow = {
         title: (0.2,) if "cellular" in title else pings for title, pings in evidence.pings_s.items()
     }
-    told = {one.name: one.passed for one in checks(replace(evidence, pings_s=slow), HANDED_OVER)}
+    told = {
+        check.name: check.passed for check in checks(replace(evidence, pings_s=slow), HANDED_OVER)
+    }
     assert told["round-trip time, client->server over wifi"] is True
     assert told["round-trip time, client->server over cellular"] is False
     ways = [probe.path.names[0] for group in planned(HANDED_OVER).attempt.pings for probe in group]

@@ -196,7 +196,9 @@ def test_alternating_links_have_one_change_and_absence_each(left: Path) -> None:
         )
     )
     found = read(left, when={"every": "100 ms"}, gap="20 ms", sockets="kept")
-    told = [(one.number, one.left, one.entered, one.at_ns // MS) for one in found.changes]
+    told = [
+        (change.number, change.left, change.entered, change.at_ns // MS) for change in found.changes
+    ]
     wifi, cellular = "wifi", "cellular"
     assert told == [(1, wifi, cellular, 100), (2, cellular, wifi, 200), (3, wifi, cellular, 300)]
     assert found.absences == {

@@ -61,10 +61,10 @@ def test_the_terminal_tells_stall_and_what_became_of_connections(results: Result
 def test_notes_name_what_limits_and_the_way_out(results: Results) -> None:
     """Once for each treatment, whatever the conditions."""
     texts = reports.notes(results, find(results))
-    assert [one for one in texts if "silent on the new link in 2 of 6 hand-overs" in one]
-    assert [one for one in texts if "wget (changed)" in one and "does not migrate" in one]
-    assert [one for one in texts if "up to 2 MB of the body were fetched twice" in one]
-    assert not [one for one in texts if "quiche (changed)" in one and "noise" not in one]
+    assert [text for text in texts if "silent on the new link in 2 of 6 hand-overs" in text]
+    assert [text for text in texts if "wget (changed)" in text and "does not migrate" in text]
+    assert [text for text in texts if "up to 2 MB of the body were fetched twice" in text]
+    assert not [text for text in texts if "quiche (changed)" in text and "noise" not in text]
 
 
 def test_a_median_of_fewer_trials_states_their_number(tmp_path: Path) -> None:
@@ -111,7 +111,9 @@ def test_silence_is_reported_with_a_remedy(
     words = f'implementation = "curl"\nretry = "{retry}"'
     text = text.replace('implementation = "httpbed-quiche"', words)
     found = find(handover_campaign(lambda *_: TrialCourse(verdict="nothing"), tmp_path, text))
-    assert f"{word} 3/3" in {cell.text for one in handovers.brief(found) for cell in one.cells}
+    assert f"{word} 3/3" in {
+        cell.text for column in handovers.brief(found) for cell in column.cells
+    }
     texts = list(handovers.silent(found))
     assert bool(texts) == (word == "silent")
     assert any("a retry starts" in one.remedy for one in texts) == advised
@@ -122,11 +124,13 @@ def test_hand_overs_at_the_clients_end_are_counted_apart(tmp_path: Path) -> None
     results = handover_campaign(lambda *_: TrialCourse(verdict="over before"), tmp_path)
     found = find(results)
     texts = reports.notes(results, found)
-    assert [one for one in texts if "wget (changed)" in one and "6 trials were over before" in one]
-    assert not [one for one in texts if "silent" in one or "does not migrate" in one]
+    assert [
+        text for text in texts if "wget (changed)" in text and "6 trials were over before" in text
+    ]
+    assert not [text for text in texts if "silent" in text or "does not migrate" in text]
     assert list(handovers.evidence(found)) == ["hand-overs: 18 when the client was done"]
     assert {
-        cell for one in handovers.brief(found) for cell in one.cells if "/" in cell.text
+        cell for column in handovers.brief(found) for cell in column.cells if "/" in cell.text
     } == set()
 
 
@@ -158,14 +162,14 @@ def test_who_cannot_tell_of_a_validation_is_not_asked_to(tmp_path: Path) -> None
         for one in text:
             one["to"] = one["from"]
         (path.parent / "handovers.json").write_text(json.dumps(text))
-    assert not [one for one in reports.notes(results, find(results)) if "no client" in one]
+    assert not [note for note in reports.notes(results, find(results)) if "no client" in note]
 
 
 def test_a_path_that_nobody_validated_is_noted(tmp_path: Path) -> None:
     """A server need not send much there."""
     silent = TrialCourse(verdict="migrated", validated=False)
     results = handover_campaign(lambda *_: silent, tmp_path)
-    texts = [one for one in reports.notes(results, find(results)) if "no client" in one]
+    texts = [note for note in reports.notes(results, find(results)) if "no client" in note]
     assert texts[0].startswith("quiche (changed), ")
     assert ": in 6 of 6 hand-overs that migrated, no client reported" in texts[0]
 
@@ -197,8 +201,8 @@ def test_scripts_in_what_trials_left_are_text(tmp_path: Path) -> None:
     for row in attempts.valid(results):
         path = campaigns.artifacts(tmp_path, row["block"], row["trial"], row["attempt"]).parent
         words = json.loads((path / "handovers.json").read_text())
-        for one in words:
-            one |= {"verdict": EVIL, "from": EVIL, "to": EVIL}
+        for word in words:
+            word |= {"verdict": EVIL, "from": EVIL, "to": EVIL}
         (path / "handovers.json").write_text(json.dumps(words))
     text = reports.saved(results).read_text()
     assert "<script" not in without_own_script(text)

@@ -25,7 +25,7 @@ def taken(evidence: AttemptEvidence) -> dict[tuple[str, str], float]:
     """Return the metrics of hand-overs."""
     handovers = metrics.observed(handover_of(SCENARIO), CHAIN, evidence)
     told = metrics.observations(handovers) if handovers else ()
-    return {(one.metric, one.item): one.value for one in told}
+    return {(observation.metric, observation.item): observation.value for observation in told}
 
 
 def test_a_recorded_migration_takes_about_one_round_trip() -> None:
@@ -45,7 +45,7 @@ def test_metrics_of_hand_overs_stand_beside_the_trials_others() -> None:
     """A migrated connection is one connection."""
     evidence = recorded_evidence(HANDED_OVER)
     told = observations(evidence, HANDED_OVER)
-    values = {one.metric: one.value for one in told if not one.item}
+    values = {observation.metric: observation.value for observation in told if not observation.item}
     assert values["connections"] == 1
     assert len(HOP.near(evidence.connections)) == 2
     assert values["request_time"] == pytest.approx(0.5, abs=0.1)
@@ -115,7 +115,7 @@ def test_a_stable_address_has_gaps_of_the_whole_transfer() -> None:
     handovers = metrics.observed(stable, CHAIN, evidence)
     assert handovers is not None
     told = metrics.observations(handovers)
-    values = {one.metric: one.value for one in told if not one.item}
+    values = {observation.metric: observation.value for observation in told if not observation.item}
     assert values["delivery_silence"] == pytest.approx(0.051)
     assert set(values) >= {"delivery_silence", "delivery_stall"}
     assert taken(evidence) == {}

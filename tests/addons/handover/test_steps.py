@@ -28,7 +28,7 @@ def described(kind: str, *, links: int = 2, when: Any = ONCE, **more: Any) -> Ha
 
 def told(found: Handover, number: int = 1) -> list[str]:
     """Write steps in a few words."""
-    return [f"{one.after_s:g} {one.what} {one.link}" for one in handover.steps(found, number)]
+    return [f"{step.after_s:g} {step.what} {step.link}" for step in handover.steps(found, number)]
 
 
 def test_sockets_are_destroyed_with_a_deleted_address() -> None:
@@ -144,7 +144,7 @@ def test_addresses_of_later_links_are_removed_at_first() -> None:
     whole, part = trial(HANDED_OVER), trial(HANDED_OVER)
     part.document["handover"]["gap"] = "100 ms"
     plans = [bed.plan(one, CATALOG).attempt.addition(HandoverPlan) for one in (whole, part)]
-    assert [len(one.without_addresses()) for one in plans if one] == [0, 1]
+    assert [len(plan.without_addresses()) for plan in plans if plan] == [0, 1]
 
 
 def test_a_step_runs_on_the_clients_host_or_in_the_emulator() -> None:

@@ -47,13 +47,13 @@ def test_few_pairings_check_every_promise_that_has_a_counterpart() -> None:
 
 def test_every_client_has_a_refusal_test() -> None:
     """Except one that verifies nothing and fetches one file only."""
-    asked = {one.pairing.client: one.what for one in refusal_tests(RECIPES, FEW)}
-    assert set(asked) == {one.name for one in CLIENTS} - {"hq"}
+    asked = {test.pairing.client: test.what for test in refusal_tests(RECIPES, FEW)}
+    assert set(asked) == {client.name for client in CLIENTS} - {"hq"}
     assert {name for name, what in asked.items() if what == MISSING} == {"gtlsclient", "h2load"}
     assert set(asked.values()) == {MISSING, UNTRUSTED}
-    for one in refusal_tests(RECIPES, FEW):
-        Scenario.model_validate(one.document())
-        assert list(role_checks.role_mistakes(CATALOG, one.document())) == []
+    for test in refusal_tests(RECIPES, FEW):
+        Scenario.model_validate(test.document())
+        assert list(role_checks.role_mistakes(CATALOG, test.document())) == []
 
 
 def test_few_pairings_are_among_every_pairing() -> None:
@@ -64,7 +64,7 @@ def test_few_pairings_are_among_every_pairing() -> None:
         for pairing in EVERY
         if not pairing.proxies
     }
-    servers = [one for one in RECIPES if "server" in one.roles]
+    servers = [recipe for recipe in RECIPES if "server" in recipe.roles]
     assert len(direct) == sum(
         len(set(client.http_versions) & set(server.http_versions))
         for client, server in itertools.product(CLIENTS, servers)
@@ -97,7 +97,7 @@ def test_a_server_is_checked_with_a_client_that_stores_bodies() -> None:
 def test_a_tunnel_has_both_ends() -> None:
     """No client connects to its far end; the near end alone is refused."""
     for pairing in (pairing for pairing in EVERY if pairing.proxies):
-        names = [one.proxy for one in pairing.proxies]
+        names = [proxy.proxy for proxy in pairing.proxies]
         wanted = CATALOG[names[0]].next_proxy
         assert names[1:] == ([wanted] if wanted else [])
     alone = Pairing("curl", "3", "nginx", (ProxyHop("envoy-tunnel", "3"),))
@@ -110,7 +110,9 @@ def test_a_server_behind_a_proxy_that_cannot_use_it_is_refused() -> None:
     """In the versions that its recipe names, and in no other."""
     for version, refused in (("1.1", False), ("2", True), ("3", True)):
         pairing = Pairing("curl", "3", "envoy", (ProxyHop("caddy", version),))
-        found = [one.path for one in role_checks.role_mistakes(CATALOG, pairing.document(1000))]
+        found = [
+            mistake.path for mistake in role_checks.role_mistakes(CATALOG, pairing.document(1000))
+        ]
         assert found == [("roles", "server", "implementation")] * refused
         assert (pairing in EVERY) is not refused
 

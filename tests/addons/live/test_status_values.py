@@ -54,8 +54,8 @@ def test_estimates_are_those_of_the_report() -> None:
     results = campaign(ends)
     rows = [row for _, row in find(results, "request_time").rows()]
     found = {
-        tuple(one.sample.levels.values()): one
-        for one in status.of(results, "request_time").treatments
+        tuple(treatment.sample.levels.values()): treatment
+        for treatment in status.of(results, "request_time").treatments
     }
     assert len(found) == len(rows) == 6
     for row in rows:
@@ -67,7 +67,7 @@ def test_a_campaign_without_attempts_has_a_status() -> None:
     """No estimate, no event, no time left."""
     found = status.of(campaign(lambda _levels, _block: None), "request_time")
     assert (found.ended, found.planned, found.left_s) == (0, 30, None)
-    assert [one.estimate for one in found.treatments] == [None] * 6
+    assert [treatment.estimate for treatment in found.treatments] == [None] * 6
     assert (found.events, found.last_invalid, found.invalid, found.failures) == ((), None, (), ())
 
 
@@ -79,7 +79,7 @@ def attempt(started: str, wall_s: float, level: str = "a", trial: str = "") -> d
 def test_the_time_left_follows_the_usual_distance_between_starts() -> None:
     """A pause of an hour between two runs does not count."""
     starts = ["12:00:00", "12:00:10", "13:00:20", "13:00:30", "13:00:40"]
-    rows = [attempt(one, 8) for one in starts]
+    rows = [attempt(start, 8) for start in starts]
     assert status.time_left_s(rows, {("a",): 6}, ["factor"]) == pytest.approx(60)
     assert status.time_left_s(rows[:2], {("a",): 6}, ["factor"]) is None
 
@@ -99,7 +99,7 @@ def test_the_time_left_is_that_of_the_missing_treatments() -> None:
 def test_trials_side_by_side_and_repeated_attempts_change_the_time_left() -> None:
     """Four at a time need a quarter; if each trial needs two attempts, twice as long."""
     starts = [f"12:00:{second:02}" for second in range(0, 24, 2)]
-    rows = [attempt(one, 8) for one in starts]
+    rows = [attempt(start, 8) for start in starts]
     assert status.time_left_s(rows, {("a",): 4}, ["factor"]) == pytest.approx(8)
     twice = [{**row, "trial": str(number // 2)} for number, row in enumerate(rows)]
     assert status.time_left_s(twice, {("a",): 4}, ["factor"]) == pytest.approx(16)

@@ -29,7 +29,7 @@ def test_trials_depend_on_the_generator_of_their_pages(monkeypatch: pytest.Monke
     before = trials()
     assert before[0].document["workload"]["page"]["version"] == images.ENCODER
     monkeypatch.setattr(images, "ENCODER", "Pillow 99")
-    assert {one.id for one in before}.isdisjoint(one.id for one in trials())
+    assert {one.id for one in before}.isdisjoint(trial.id for trial in trials())
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_wrong_value_of_a_page_is_refused(said: str, place: str) -> None:
     """With its place; right values are accepted."""
     with pytest.raises(ConfigError) as refused:
         trials(PAGE.replace(" }", f", {said} }}"))
-    assert [one.place for one in refused.value.mistakes] == [place]
+    assert [mistake.place for mistake in refused.value.mistakes] == [place]
     assert trials(PAGE.replace(" }", ", requests = 65 }")) == trials()
 
 

@@ -90,7 +90,7 @@ def broken(checks: Sequence[Check]) -> set[str]:
 def first(**more: Any) -> HandoverChange:
     """Change the first image's request."""
     return lambda requests: [
-        replace(one, **more) if one.path == PATHS[1] else one for one in requests
+        replace(request, **more) if request.path == PATHS[1] else request for request in requests
     ]
 
 
@@ -100,7 +100,7 @@ def with_stray(requests: Requests) -> Requests:
 
 
 def without_image(requests: Requests) -> Requests:
-    return [one for one in requests if one.path != PATHS[1]]
+    return [request for request in requests if request.path != PATHS[1]]
 
 
 def same(requests: Requests) -> Requests:
@@ -212,7 +212,7 @@ def test_a_recorded_error_status_is_expected() -> None:
 def test_a_log_without_bytes_is_not_compared() -> None:
     """A figure that a program does not log breaks no check."""
     checks = judged(PAGE, first(wire_bytes=None)(PAGE))
-    assert {one.name: one.passed for one in checks}["bytes by browser and log"] is None
+    assert {check.name: check.passed for check in checks}["bytes by browser and log"] is None
 
 
 def test_missing_pictures_of_a_load_are_a_note() -> None:
@@ -228,7 +228,7 @@ def test_an_origin_that_never_announces_http3_is_a_note() -> None:
     def noted(*announces: bool | None, version: str = "3") -> bool:
         given = zip(PATHS, announces, strict=True)
         page = [asked(path, http_version=version, announces_http3=says) for path, says in given]
-        return "HTTP/3 not announced" in {one.name for one in judged(page, page)}
+        return "HTTP/3 not announced" in {check.name for check in judged(page, page)}
 
     assert noted(False, False, False)
     assert not noted(True, False, False)
@@ -275,7 +275,7 @@ def test_the_document_tells_the_protocol_of_its_origin() -> None:
     images = [resource(f"/{n}.gif", type="image/gif") for n in range(50)]
     site = SITE.model_copy(update={"resources": [resource("/"), *images]})
     checks = [page_checks.connections(chain, site, 8 + n, (), "") for n in (0, 1)]
-    assert [one.passed for one in checks] == [True, False]
+    assert [check.passed for check in checks] == [True, False]
 
 
 @pytest.mark.parametrize(("version", "most"), [("1.1", 12), ("2", 2), ("3", 2)])
@@ -335,7 +335,7 @@ def test_a_device_is_what_a_script_sees(
     seen: SeenScreen | None, passed: tuple[bool | None, bool | None]
 ) -> None:
     """And a slowdown is what a loop shows."""
-    assert tuple(one.passed for one in page_checks.screen_checks(PHONE, seen, "")) == passed
+    assert tuple(check.passed for check in page_checks.screen_checks(PHONE, seen, "")) == passed
 
 
 def test_a_load_without_a_device_has_no_such_check() -> None:

@@ -120,7 +120,7 @@ def test_nothing_of_a_page_is_markup(page: str) -> None:
     assert "<script" not in without_own_script(page)
     assert "javascript:" not in page
     sources = re.findall(r'(?:src|srcset|href)="([^"]{0,30})', page)
-    assert {one[:11] for one in sources if not one.startswith("#")} == {"data:image/"}
+    assert {source[:11] for source in sources if not source.startswith("#")} == {"data:image/"}
 
 
 def test_a_campaign_of_downloads_has_no_such_section(results: Results) -> None:
@@ -187,7 +187,7 @@ def test_few_scenes_of_many(tmp_path: Path) -> None:
     results = page_campaign(tmp_path, GRID, ends)  # type: ignore[arg-type]
     found = find(results)
     chosen = section.choose(found, results)
-    objects = [(name := one.name.split(", "))[0] for one in chosen]
+    objects = [(name := scene.name.split(", "))[0] for scene in chosen]
     assert objects == ["objects 2", "objects 16", "objects 128"]
     assert name[1:] == ["size 100 B", "loss 2 %"]
     assert "3 of 12 scenes" in section.scenes_left_out(found, chosen)

@@ -55,7 +55,7 @@ def passed(
         replay.punctual(SITE, replayed, ""),
         *replay.checks(SITE, logged, replayed, ""),
     ]
-    return {one.name: bool(one.passed) for one in found if one.check != RECORDING.id}
+    return {check.name: bool(check.passed) for check in found if check.check != RECORDING.id}
 
 
 def test_a_replay_as_recorded_passes() -> None:

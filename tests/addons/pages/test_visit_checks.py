@@ -32,8 +32,8 @@ PAGE = tuple(asked(path, "b") for path in (DOCUMENT, IMAGE, STYLE))
 RIGHT: dict[PageVisit, tuple[tuple[LoggedRequest, ...], tuple[LoggedRequest, ...]]] = {
     "cold": ((), PAGE),
     "warm connection": ((asked(PRIOR, "b"),), PAGE),
-    "repeat view": (tuple(replace(one, connection="a") for one in PAGE), PAGE[:1]),
-    "resumed": ((asked(PRIOR, "a"),), tuple(replace(one, resumed=True) for one in PAGE)),
+    "repeat view": (tuple(replace(request, connection="a") for request in PAGE), PAGE[:1]),
+    "resumed": ((asked(PRIOR, "a"),), tuple(replace(request, resumed=True) for request in PAGE)),
     "early data": (
         (asked(PRIOR, "a"),),
         (replace(PAGE[0], resumed=True, early_data=True), *PAGE[1:]),
@@ -97,7 +97,7 @@ def test_each_deviation_of_a_visit_breaks_one_check(
 
 def test_over_http_1_only_the_documents_connection_counts() -> None:
     """Further connections resume with tickets of the first one."""
-    later = (PAGE[0], *(replace(one, connection="c", resumed=True) for one in PAGE[1:]))
+    later = (PAGE[0], *(replace(request, connection="c", resumed=True) for request in PAGE[1:]))
     assert judged("cold", (), later) == set()
 
 
@@ -114,18 +114,18 @@ def test_a_connection_that_no_log_reports_is_not_observed() -> None:
     assert before.passed is True
     assert [check.passed for check in others] == [None, None]
     owed = page_checks.visit_checks(chain, load("resumed"), LISTED, found)
-    assert [one.name for one in owed if one.passed is False] == ["document in the log"]
+    assert [check.name for check in owed if check.passed is False] == ["document in the log"]
 
 
 def test_the_first_log_entries_of_a_resource_are_of_the_prior_visit() -> None:
     """A log lists both visits in order."""
     log = ProgramReport(requests=(asked(IMAGE, "a"), asked(DOCUMENT, "a"), asked(DOCUMENT, "b")))
     divided = evidence.divided(log, (asked(DOCUMENT, "1"), asked(IMAGE, "1")))
-    assert [one.connection for one in divided.before] == ["a", "a"]
-    assert [one.connection for one in divided.requests] == ["b"]
+    assert [request.connection for request in divided.before] == ["a", "a"]
+    assert [request.connection for request in divided.requests] == ["b"]
 
 
 def test_the_file_of_the_prior_visit_is_never_the_pages() -> None:
     """This holds even if the browser reported nothing."""
     divided = evidence.divided(ProgramReport(requests=(asked(PRIOR, "a"), PAGE[0])), ())
-    assert [one.path for one in divided.requests] == [DOCUMENT]
+    assert [request.path for request in divided.requests] == [DOCUMENT]

@@ -37,7 +37,7 @@ FULL = PageRequest(
 
 def test_a_request_is_cut_into_phases() -> None:
     """Each until the next begins, without holes."""
-    found = [(one.kind, one.begin_s, one.end_s) for one in waterfall.bars(FULL)]
+    found = [(bar.kind, bar.begin_s, bar.end_s) for bar in waterfall.bars(FULL)]
     assert found == [
         ("queue", 0.1, 0.16),
         ("connect", 0.16, 0.32),
@@ -57,7 +57,7 @@ def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
         "connect": texts["dns"] + texts["connect"],
         **{name: texts[name] for name in ("send", "wait", "receive")},
     }
-    drawn = {one.kind: 1000 * (one.end_s - one.begin_s) for one in waterfall.bars(FULL)}
+    drawn = {bar.kind: 1000 * (bar.end_s - bar.begin_s) for bar in waterfall.bars(FULL)}
     assert drawn == pytest.approx(of_har)
 
 
@@ -80,8 +80,8 @@ def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
 def test_times_that_are_missing_or_run_backwards(change: dict[str, Any], kinds: list[str]) -> None:
     """What is not told is no phase, and none has a negative length."""
     found = waterfall.bars(replace(FULL, **change))
-    assert [one.kind for one in found] == kinds
-    assert all(one.end_s > one.begin_s for one in found)
+    assert [bar.kind for bar in found] == kinds
+    assert all(bar.end_s > bar.begin_s for bar in found)
 
 
 @pytest.mark.parametrize(

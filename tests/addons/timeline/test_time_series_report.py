@@ -96,7 +96,9 @@ def test_treatments_of_one_protocol_differ_in_their_dashes(tmp_path: Path) -> No
     recorded_series.keep(found, recorded_series.one_link())
     plot = time_series.plots(find(found), found, every_trial=False)[0][0]
     curves = plot.figure.get_axes()[0].get_lines()
-    signs = {(one.get_color(), one.get_linestyle()) for one in curves if one.get_alpha() != 0}
+    signs = {
+        (curve.get_color(), curve.get_linestyle()) for curve in curves if curve.get_alpha() != 0
+    }
     assert len(signs) == 6
 
 

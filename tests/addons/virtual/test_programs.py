@@ -37,4 +37,4 @@ def test_a_guest_neither_polls_nor_measures_waits_for_cpus() -> None:
     before, planned = (plan.plan(one, CATALOG).attempt for one in (real, virtual))
     assert (before.measures_pressure, planned.measures_pressure) == (True, False)
     assert planned.network.specs() != before.network.specs()
-    assert all(not one.environment for one in planned.network.specs())
+    assert all(not spec.environment for spec in planned.network.specs())

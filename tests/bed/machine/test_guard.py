@@ -98,5 +98,5 @@ def test_a_second_command_waits_for_the_lock(tmp_path: Path) -> None:
     script = f"echo in >>{log}; sleep 0.2; echo out >>{log}"
     argv = [sys.executable, guard.__file__, "--lock", str(lock), "--", "sh", "-c", script]
     running = [subprocess.Popen(argv, stderr=subprocess.DEVNULL) for _ in range(3)]
-    assert [one.wait() for one in running] == [0, 0, 0]
+    assert [process.wait() for process in running] == [0, 0, 0]
     assert log.read_text().split() == ["in", "out"] * 3

@@ -32,7 +32,7 @@ def test_a_temporary_folder_is_removed_with_its_lock(above: Path) -> None:
     with scratch.temporary("campaign") as folder:
         assert (folder.name, folder.parent.parent) == ("campaign", above)
         (folder / "file").write_text("used")
-    assert [one.name for one in above.iterdir()] == ["lock"]
+    assert [path.name for path in above.iterdir()] == ["lock"]
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(above: Path) -> None:
@@ -44,7 +44,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(above: Path) -> None:
     left = Path(killed.stdout.strip())
     assert (left / "file").exists()
     with scratch.temporary("another") as folder:
-        assert {one.name for one in above.iterdir()} == {
+        assert {path.name for path in above.iterdir()} == {
             "lock",
             lives.parent.name,
             folder.parent.name,

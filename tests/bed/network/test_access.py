@@ -43,7 +43,7 @@ def planned(
 def networks(draw: st.DrawFn) -> NetworkPlan:
     """Plan any network whose client has two links or more, all or some of them for access."""
     far = draw(st.lists(st.sampled_from(NAMES[1:]), min_size=2, max_size=4))
-    pairs = [(one, other) for one in NAMES[1:] for other in NAMES[1:] if one < other]
+    pairs = [(name, other) for name in NAMES[1:] for other in NAMES[1:] if name < other]
     others = draw(st.lists(st.sampled_from(pairs), max_size=7, unique=True))
     own = [("client", host) for host in far]
     links = [
@@ -81,8 +81,8 @@ def followed(
 
 def longest(table: Sequence[Entry], address: str) -> Entry:
     """Look an address up, as the kernel does."""
-    fit = [one for one in table if ip_address(address) in ip_network(one.network)]
-    return max(fit, key=lambda one: ip_network(one.network).prefixlen)
+    fit = [entry for entry in table if ip_address(address) in ip_network(entry.network)]
+    return max(fit, key=lambda entry: ip_network(entry.network).prefixlen)
 
 
 def hops(plan: NetworkPlan, start: str, goal: str, over: int) -> list[tuple[str, str]]:
@@ -135,7 +135,7 @@ def test_a_host_is_known_by_one_address_over_all_links() -> None:
     plan = planned(TWO_ROUTERS, (0, 1), {"near", "far"})
     assert plan.address("server", towards="client") == "10.77.2.2"
     assert plan.address("server", towards="client", over=1) == "10.77.3.2"
-    assert [one.end.address for one in plan.access] == ["10.77.0.1", "10.77.1.2"]
+    assert [access.end.address for access in plan.access] == ["10.77.0.1", "10.77.1.2"]
     (told,) = ways_of(plan).on("far")
     assert (told.network, told.via and told.via.address) == ("10.77.2.2/32", "10.77.3.2")
     assert ways_of(plan).on("near") == []

@@ -22,7 +22,7 @@ def names(impairment: Impairment) -> str:
 
 def test_each_field_of_a_direction_has_one_descriptor() -> None:
     """A direction's fields and the descriptors are the same, and one direction may set each."""
-    assert sorted(one.field for one in ALL) == sorted(Impaired.model_fields)
+    assert sorted(impairment.field for impairment in ALL) == sorted(Impaired.model_fields)
     assert list(OneWay.model_fields) == list(Impaired.model_fields)
 
 

@@ -17,7 +17,7 @@ NAMES = [f"h{number}" for number in range(6)]
 @st.composite
 def networks(draw: st.DrawFn) -> NetworkPlan:
     """Plan any network of up to six hosts, some of which forward."""
-    pairs = [(one, other) for one in NAMES for other in NAMES if one < other]
+    pairs = [(name, other) for name in NAMES for other in NAMES if name < other]
     chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=9, unique=True))
     links = [{"between": draw(st.permutations(pair))} for pair in chosen]
     forwarding = draw(st.frozensets(st.sampled_from(NAMES)))

@@ -67,7 +67,7 @@ def written(plan: NetworkPlan) -> str:
         for host, sysctls in plan.sysctls.items()
         for name, value in sysctls.items()
     ]
-    handed_over = (spec.shell() for one in plan.access for spec in one.specs())
+    handed_over = (spec.shell() for access in plan.access for spec in access.specs())
     said = [*lines, *(spec.shell() for spec in plan.processes.specs()), *handed_over]
     said += [plan.monitor.shell()] if plan.monitor else []
     return "".join(f"{line}\n" for line in said)

@@ -133,7 +133,7 @@ def test_builders_of_one_root_wait_for_the_first(
         " roots.ensure(roots.Contents('sid', frozenset({'curl'})), say=lambda _: None)"
     )
     several = [subprocess.Popen([sys.executable, "-c", script, FAKE]) for _ in range(3)]
-    assert [one.wait() for one in several] == [0, 0, 0]
+    assert [process.wait() for process in several] == [0, 0, 0]
     assert log.read_text().split() == ["built"]
 
 

@@ -24,7 +24,9 @@ LARGEST = 'over = ["loss"]\ntake = "largest"\n'
 
 def mistakes(claim: str) -> dict[str, str]:
     """Return the mistakes of an experiment with these claims: place -> text."""
-    return {one.place: str(one) for one in parser.read(campaigns.VERSIONS + claim).mistakes}
+    return {
+        mistake.place: str(mistake) for mistake in parser.read(campaigns.VERSIONS + claim).mistakes
+    }
 
 
 def changed(old: str, new: str) -> dict[str, str]:
@@ -38,7 +40,7 @@ def test_a_claim_is_accepted() -> None:
     read = parser.read(campaigns.VERSIONS + CLAIM)
     assert read.mistakes == ()
     assert read.experiment is not None
-    assert [one.id for one in read.experiment.claims] == ["L-7"]
+    assert [claim.id for claim in read.experiment.claims] == ["L-7"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,9 @@ def test_claims_are_checked_beside_one_that_cannot_be_read() -> None:
 def test_claims_are_checked_beside_mistakes_elsewhere() -> None:
     """A mistake in the header hides none in a claim."""
     text = campaigns.VERSIONS.replace("replicates =", "replicate =")
-    found = {one.place for one in parser.read(text + CLAIM.replace('"2 %"', '"3 %"')).mistakes}
+    found = {
+        mistake.place for mistake in parser.read(text + CLAIM.replace('"2 %"', '"3 %"')).mistakes
+    }
     assert {"replicate", "claim[0].where.loss"} <= found
 
 

@@ -110,7 +110,7 @@ def test_a_failure_has_its_reason() -> None:
 
 def test_what_the_page_before_requested_is_none_of_this_load() -> None:
     font = message("beforeRequestSent", "0", destination="font", navigation=None)
-    assert [one.id for one in requests(font, *fetched())] == ["1"]
+    assert [request.id for request in requests(font, *fetched())] == ["1"]
 
 
 def test_a_load_ends_when_its_requests_have_ended_and_it_fired() -> None:

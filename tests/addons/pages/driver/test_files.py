@@ -41,7 +41,7 @@ def test_messages_are_put_together() -> None:
         Said(b'{"method":', b'"A.a"}', b'\0{"method":"B.b"}\0{"me', b'thod":"C.c"}\0')
     )
     heard = [pipe.next(PATIENCE_S) for _ in range(4)]
-    assert [one and one.method for one in heard] == ["A.a", "B.b", "C.c", None]
+    assert [message and message.method for message in heard] == ["A.a", "B.b", "C.c", None]
     assert heard[0]
     assert heard[0].raw == b'{"method":"A.a"}'
 
@@ -54,7 +54,7 @@ def test_a_response_is_found_among_events() -> None:
     sent = {"id": 1, "method": "C.c", "params": {"y": 3}, "sessionId": "session"}
     assert [json.loads(one) for one in stated.sent] == [sent]
     heard = [pipe.next(PATIENCE_S) for _ in range(2)]
-    assert [one and one.method for one in heard] == ["A.a", "B.b"]
+    assert [message and message.method for message in heard] == ["A.a", "B.b"]
 
 
 @pytest.mark.parametrize(

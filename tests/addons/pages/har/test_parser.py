@@ -36,7 +36,7 @@ def only(**stated: Any) -> HarEntry:
 def mistakes(data: bytes) -> list[str]:
     with pytest.raises(ConfigError) as refused:
         parser.read(data, "x.har")
-    return [str(one) for one in refused.value.mistakes]
+    return [str(mistake) for mistake in refused.value.mistakes]
 
 
 def dialect(name: str) -> tuple[HarDocument, list[ArchivedLoad]]:
@@ -248,8 +248,8 @@ def test_a_har_file_of_webpagetest_is_read() -> None:
     assert document.creator == "WebPagetest 25.07"
     assert (first.load.visit, second.load.visit) == ("cold", "repeat view")
     assert (first.speed_index_s, second.speed_index_s) == (1.834, 0.9)
-    assert [one.http_version for one in first.load.requests] == ["2", "3"]
-    assert [one.wire_bytes for one in first.load.requests] == [10_240, 2048]
+    assert [request.http_version for request in first.load.requests] == ["2", "3"]
+    assert [request.wire_bytes for request in first.load.requests] == [10_240, 2048]
     assert first.load.requests[1].initiator == "https://example.test/"
     assert len(second.load.requests) == 1
 
@@ -286,8 +286,8 @@ def test_a_har_without_pages_is_one_load() -> None:
     """The load begins with its first request, wherever that is in the file."""
     late = archives.entry(startedDateTime="2026-01-31T12:00:01.250Z")
     (load,) = loads.loads(read(archives.har(late, archives.entry())))
-    assert [one.queued_s for one in load.load.requests] == [0.0, 1.0]
-    assert [one.index for one in load.entries] == [1, 0]
+    assert [request.queued_s for request in load.load.requests] == [0.0, 1.0]
+    assert [entry.index for entry in load.entries] == [1, 0]
 
 
 def test_entries_of_no_page_belong_to_the_first() -> None:
@@ -333,8 +333,8 @@ def test_only_a_whole_load_of_a_page_has_metrics_of_the_page(
     """An error or half a load would look fast; its resources still have their times."""
     moved = {301: {"redirectURL": "/b"}}
     entries = [
-        archives.entry(response={"status": one, **moved.get(one, {})}, timings={"wait": 9})
-        for one in statuses
+        archives.entry(response={"status": status, **moved.get(status, {})}, timings={"wait": 9})
+        for status in statuses
     ]
     page = archives.page(pageTimings=timings)
     (one,) = loads.loads(read(archives.har(*entries, pages=[page])))
@@ -378,4 +378,4 @@ def _read_or_refused(data: bytes) -> None:
         return
     for entry in document.entries:
         assert (entry.origin is None) == (not entry.path)
-    assert sum(len(one.entries) for one in loads.loads(document)) == len(document.entries)
+    assert sum(len(load.entries) for load in loads.loads(document)) == len(document.entries)

@@ -108,8 +108,10 @@ def test_phases_add_up_for_any_times(times: dict[str, float | None]) -> None:
         BrowserLoad("u", "loaded", requests=(archives.fetched("x", 0.0, **times),))
     ):
         lengths = [entry["timings"][name] for name in PHASES]
-        assert all(one == -1 or one >= 0 for one in lengths)
-        assert sum(one for one in lengths if one != -1) == pytest.approx(entry["time"], abs=1e-6)
+        assert all(length == -1 or length >= 0 for length in lengths)
+        assert sum(length for length in lengths if length != -1) == pytest.approx(
+            entry["time"], abs=1e-6
+        )
         ssl, connect = entry["timings"]["ssl"], entry["timings"]["connect"]
         assert ssl <= connect or ssl == -1
 

@@ -42,7 +42,7 @@ def path_of(*requests: PageRequest, **load: Any) -> CriticalPath:
     of = BrowserLoad(PAGE, "loaded", requests=(DOCUMENT, *requests), **settings)
     found = critical_path.critical_path(of, round_trip_s=ROUND_TRIP_S, rate_bit_s=RATE)
     assert found is not None
-    ends = [(one.begin_s, one.end_s) for one in found.steps]
+    ends = [(step.begin_s, step.end_s) for step in found.steps]
     assert ends[0][0] == 0
     assert all(before[1] == after[0] for before, after in pairwise(ends))
     assert math.isclose(sum(found.shares().values()), found.whole_s)

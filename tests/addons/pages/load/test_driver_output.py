@@ -75,7 +75,7 @@ def test_redirects_are_requests_of_their_own(tmp_path: Path) -> None:
         event("Network.responseReceived", 10.3, response={"status": 200}, hasExtraInfo=True),
         finished(10.5, 500),
     )
-    assert [(one.id, one.url, one.status) for one in load.requests] == [
+    assert [(request.id, request.url, request.status) for request in load.requests] == [
         ("D", URL, 301),
         ("D-1", there, 200),
     ]
@@ -115,7 +115,7 @@ def test_a_cached_resource_was_not_on_the_network(tmp_path: Path) -> None:
         event("Network.requestServedFromCache", **memory),
         finished(10.3, 0, **memory),
     )
-    assert [one.from_cache for one in load.requests] == [True, True]
+    assert [request.from_cache for request in load.requests] == [True, True]
     assert load.on_network() == ()
 
 
@@ -175,7 +175,7 @@ def test_a_frame_of_another_origin_is_part_of_the_page(tmp_path: Path) -> None:
         event("Page.loadEventFired", 10.2) | its,
         event("Page.loadEventFired", 10.9),
     )
-    assert [one.url for one in load.requests] == [URL, "https://other.test/"]
+    assert [request.url for request in load.requests] == [URL, "https://other.test/"]
     assert load.onload_s == pytest.approx(0.9)
 
 
@@ -242,7 +242,7 @@ def test_responses_without_requests_displace_no_request(
         for at in range(20)
     ]
     load = left(tmp_path, *strays, sent(10.0), received(10.1), finished(10.2))
-    assert [(one.url, one.status) for one in load.requests] == [(URL, 200)]
+    assert [(request.url, request.status) for request in load.requests] == [(URL, 200)]
     assert load.notes == ()
 
 
@@ -282,7 +282,7 @@ def test_a_forbidden_request_does_not_count(tmp_path: Path) -> None:
     blocked = {"errorText": "net::ERR_BLOCKED_BY_CLIENT", "blockedReason": "inspector"}
     ended = event("Network.loadingFailed", 10.1, requestId="icon", **blocked)
     load = left(tmp_path, sent(10.0), finished(10.2), icon, ended)
-    assert [one.url for one in load.requests] == [URL]
+    assert [request.url for request in load.requests] == [URL]
 
 
 def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ def test_a_load_without_its_last_pictures_has_no_speed_index(tmp_path: Path) -> 
         "the trace is cut off, so there is no Largest Contentful Paint",
         "after the load: no answer",
     )
-    reported = {one.metric for one in timing.of_load(load)}
+    reported = {observation.metric for observation in timing.of_load(load)}
     assert "page_requests" in reported
     assert not reported & {"speed_index", "largest_contentful_paint"}
 

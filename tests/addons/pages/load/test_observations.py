@@ -26,7 +26,10 @@ def requests(*urls: str) -> list[PageRequest]:
 
 def reported(load: BrowserLoad) -> dict[tuple[str, str], float]:
     """Return observations by metric and item."""
-    return {(one.metric, one.item): one.value for one in timing.of_load(load)}
+    return {
+        (observation.metric, observation.item): observation.value
+        for observation in timing.of_load(load)
+    }
 
 
 def test_resources_have_their_paths_as_names() -> None:

@@ -37,16 +37,16 @@ def test_requests_of_a_real_load_agree_with_the_servers_log(name: str, version: 
     answered = [one for one in log if one["protocol"].startswith(f"HTTP/{version}")]
     assert len(parsed.requests) == 13
     assert sorted(
-        (one.authority, one.path, one.status, one.wire_bytes, one.body_bytes)
-        for one in parsed.requests
+        (request.authority, request.path, request.status, request.wire_bytes, request.body_bytes)
+        for request in parsed.requests
     ) == sorted(
         tuple(one[name] for name in ("authority", "path", "status", "wire_bytes", "body_bytes"))
         for one in answered
     )
-    assert {one.http_version for one in parsed.requests} == {version}
-    times = [(one.began_s or 0, one.ended_s or 0) for one in parsed.requests]
+    assert {request.http_version for request in parsed.requests} == {version}
+    times = [(request.began_s or 0, request.ended_s or 0) for request in parsed.requests]
     assert all(0 < began < ended for began, ended in times)
-    assert {(one.resumed, one.early_data) for one in parsed.requests} == {(None, None)}
+    assert {(request.resumed, request.early_data) for request in parsed.requests} == {(None, None)}
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_dialogs_that_blocked_a_page_are_in_the_complaint(tmp_path: Path) -> Non
 def test_what_was_not_modified_has_no_body_and_what_was_cached_no_request() -> None:
     """A second view: the page itself, two pictures that the server confirmed, one that is lost."""
     parsed = read(CHROMIUM / "again" / "second")
-    assert [(one.path, one.status, one.body_bytes) for one in parsed.requests] == [
+    assert [(request.path, request.status, request.body_bytes) for request in parsed.requests] == [
         ("/page", 200, 252),
         ("/e.svg", 304, 0),
         ("/e.svg?2", 304, 0),
@@ -101,7 +101,7 @@ def test_a_failed_resource_is_a_complaint(tmp_path: Path) -> None:
             ("loadingFailed", {"errorText": "net::ERR_NAME_NOT_RESOLVED"}),
         )
     ]
-    (tmp_path / "cdp.jsonl").write_text("".join(json.dumps(one) + "\n" for one in events))
+    (tmp_path / "cdp.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     assert not left(
         tmp_path, "time limit"
     ).timed_out  # the complaint is not about the network alone

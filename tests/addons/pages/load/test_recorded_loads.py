@@ -31,12 +31,16 @@ def test_browser_and_server_report_the_same_requests(name: str) -> None:
     load = driver_output.read(CHROMIUM / name)
     answered = [(one["path"], one["status"], one["wire_bytes"]) for one in logged()[name]]
     fetched = [
-        (one.url.removeprefix("https://server.httpbed.test"), one.status, one.wire_bytes)
-        for one in load.requests
+        (
+            request.url.removeprefix("https://server.httpbed.test"),
+            request.status,
+            request.wire_bytes,
+        )
+        for request in load.requests
     ]
     assert len(fetched) == 13
     assert sorted(fetched) == sorted(answered)
-    assert {one.http_version for one in load.requests} == {VERSIONS[name]}
+    assert {request.http_version for request in load.requests} == {VERSIONS[name]}
 
 
 @every_version
@@ -46,10 +50,10 @@ def test_a_real_load_is_read_completely(name: str) -> None:
     assert (load.ended, load.reason, load.notes, load.title) == ("loaded", "", (), "A small page")
     first = load.requests[0]
     assert (first.kind, first.initiator_kind, first.url) == ("Document", "other", load.url)
-    assert {one.initiator for one in load.requests[1:]} == {load.url}
-    assert {one.status for one in load.requests} == {200}
-    for one in load.requests:
-        _is_in_order(one)
+    assert {request.initiator for request in load.requests[1:]} == {load.url}
+    assert {request.status for request in load.requests} == {200}
+    for request in load.requests:
+        _is_in_order(request)
     assert load.first_contentful_paint_s is not None
     assert load.largest_contentful_paint_s is not None
     assert load.content_loaded_s is not None
@@ -76,7 +80,7 @@ def _is_in_order(one: PageRequest) -> None:
 def test_connections_are_those_of_the_server(name: str) -> None:
     """HTTP/2 and HTTP/3 have one, HTTP/1.1 up to six, each with its own handshake."""
     load = driver_output.read(CHROMIUM / name)
-    used = {one.connection for one in load.requests}
+    used = {request.connection for request in load.requests}
     assert len(used) == len({one["connection"] for one in logged()[name]})
     assert len(used) <= (6 if name == "h1" else 1)
 
@@ -95,7 +99,9 @@ def test_pictures_show_the_page_filling(name: str) -> None:
 def test_every_metric_of_a_real_load_is_observed(name: str) -> None:
     """There are seventeen; four of them for each resource, under its path."""
     result = timing.of_load(driver_output.read(CHROMIUM / name))
-    values = {one.metric: one.value for one in result if not one.item}
+    values = {
+        observation.metric: observation.value for observation in result if not observation.item
+    }
     assert len(values) == 13
     assert 0 < values["page_time_to_first_byte"] < values["first_contentful_paint"]
     assert values["page_bytes"] == sum(one["wire_bytes"] for one in logged()[name])
@@ -103,14 +109,22 @@ def test_every_metric_of_a_real_load_is_observed(name: str) -> None:
     assert values["page_throughput"] == pytest.approx(
         values["page_bytes"] / values["page_load_time"]
     )
-    each = {one.item: one.value for one in result if one.metric == "resource_time_to_first_byte"}
+    each = {
+        observation.item: observation.value
+        for observation in result
+        if observation.metric == "resource_time_to_first_byte"
+    }
     assert set(each) == {one["path"] for one in logged()[name]}
     # 20 ms each way: no response comes earlier.
     assert min(each.values()) >= 0.04
-    queued = {one.item: one.value for one in result if one.metric == "resource_time_queued"}
-    for one in result:
-        if one.metric == "resource_time":
-            assert one.value <= queued[one.item]
+    queued = {
+        observation.item: observation.value
+        for observation in result
+        if observation.metric == "resource_time_queued"
+    }
+    for observation in result:
+        if observation.metric == "resource_time":
+            assert observation.value <= queued[observation.item]
 
 
 @pytest.mark.parametrize("visit", ["first", "second"])
@@ -125,14 +139,16 @@ def test_redirects_caches_and_errors_of_a_real_page(visit: str) -> None:
     load = driver_output.read(folder)
     answered = json.loads((folder / "answered.json").read_text())
     fetched = [
-        ("/redir" if one.status == 301 else one.url.removeprefix("http://127.0.0.1:8000"),
-         one.status, one.wire_bytes)
-        for one in load.on_network() if not one.failed
+        ("/redir" if request.status == 301 else request.url.removeprefix("http://127.0.0.1:8000"),
+         request.status, request.wire_bytes)
+        for request in load.on_network() if not request.failed
     ]  # fmt: skip
     assert sorted(fetched) == sorted(map(tuple, answered))
-    assert [one.failed for one in load.on_network() if one.failed] == ["net::ERR_NAME_NOT_RESOLVED"]
-    cached = [one.url.rpartition("/")[2] for one in load.requests if one.from_cache]
+    assert [request.failed for request in load.on_network() if request.failed] == [
+        "net::ERR_NAME_NOT_RESOLVED"
+    ]
+    cached = [request.url.rpartition("/")[2] for request in load.requests if request.from_cache]
     assert cached == (["", "p.svg", "c.css", "m.svg"] if visit == "second" else [])
-    assert sorted({one.status for one in load.requests if not one.failed}) == (
+    assert sorted({request.status for request in load.requests if not request.failed}) == (
         [200, 301, 304, 404] if visit == "second" else [200, 301, 404]
     )

@@ -118,5 +118,5 @@ def test_an_end_before_its_start_gives_no_interval() -> None:
     """Clocks of a browser's processes may differ; negative times are never reported."""
     backwards = resource("/", 2.0, 1.0)
     assert timing.queued_until_whole(backwards) is None
-    metrics = {one.metric for one in timing.of_load(load(backwards))}
+    metrics = {observation.metric for observation in timing.of_load(load(backwards))}
     assert not metrics & {"resource_time", "resource_time_queued"}

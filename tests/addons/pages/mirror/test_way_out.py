@@ -84,7 +84,7 @@ def _answer(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     ) -> list[tuple[int, int, int, str, tuple[str, int]]]:
         if not addresses:
             raise socket.gaierror
-        return [(2, 1, 6, "", (one, 80)) for one in addresses]
+        return [(2, 1, 6, "", (address, 80)) for address in addresses]
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", answered)
 

@@ -42,7 +42,7 @@ def _requested(entry: CorpusPage, into: Path) -> dict[str, int]:
     site = corpus.build("x", entry, ALL.packages["gentelella"], TREE, into)
     sites.write(site, into)
     assert sites.read(into) == site
-    return {one.path: one.requested for one in site.resources}
+    return {resource.path: resource.requested for resource in site.resources}
 
 
 def test_a_site_has_all_files_of_its_page_and_lists_the_requests(tmp_path: Path) -> None:
@@ -103,8 +103,8 @@ def test_every_page_of_the_corpus_is_pinned_and_adds_up(name: str) -> None:
     entry = ALL.sites[name]
     package = ALL.packages[entry.package]
     assert len(package.sha256) == len(entry.sha256) == 64
-    assert sum(one.requests for one in entry.by_type.values()) == entry.requests
-    assert sum(one.bytes for one in entry.by_type.values()) == entry.weight
+    assert sum(share.requests for share in entry.by_type.values()) == entry.requests
+    assert sum(share.bytes for share in entry.by_type.values()) == entry.weight
 
 
 def test_a_package_with_other_content_is_refused(
@@ -144,7 +144,9 @@ def test_written_files_are_listed_once_for_each_url_that_a_load_requests(tmp_pat
     """A file has a second resource for a URL with a query; a URL without a file has none."""
     requested = {"/a%20b.css": 1, "/c.js?v=1": 2, "/gone": 1}
     resources = sites.write_files([("a b.css", b"a"), ("c.js", b"c")], requested, tmp_path)
-    assert [(one.path, one.file, one.type, one.requested) for one in resources] == [
+    assert [
+        (resource.path, resource.file, resource.type, resource.requested) for resource in resources
+    ] == [
         ("/a%20b.css", "0/a b.css", "text/css", 1),
         ("/c.js", "0/c.js", "text/javascript", 0),
         ("/c.js?v=1", "0/c.js", "text/javascript", 2),
@@ -165,9 +167,9 @@ def test_recipes_have_the_table_of_content_types(name: str) -> None:
     """Each configuration has it in its own syntax."""
     text = FILES.joinpath("recipes", f"{name}.toml").read_text("utf-8")
     stated = {
-        ending: one["type"]
-        for one in re.finditer(PATTERNS[name], text, re.MULTILINE)
-        for ending in one["endings"].split()
+        ending: match["type"]
+        for match in re.finditer(PATTERNS[name], text, re.MULTILINE)
+        for ending in match["endings"].split()
     }
     assert stated == content_types.TYPES
 
@@ -176,8 +178,8 @@ def test_builtin_programs_have_the_table_of_content_types() -> None:
     """They cannot import httpbed's table."""
     text = FILES.joinpath("builtin", "aioquic_server.py").read_text("utf-8")
     (table,) = (
-        one.value
-        for one in ast.parse(text).body
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "CONTENT_TYPES"
+        assign.value
+        for assign in ast.parse(text).body
+        if isinstance(assign, ast.Assign) and ast.unparse(assign.targets[0]) == "CONTENT_TYPES"
     )
     assert ast.literal_eval(table) == content_types.TYPES

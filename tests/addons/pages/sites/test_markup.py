@@ -67,13 +67,17 @@ def test_attributes_are_read_as_browsers_read_them() -> None:
 
 def test_a_quote_without_an_equals_sign_ends_nothing() -> None:
     """Otherwise all text up to the next quote would be lost."""
-    assert [one.name for one in _elements("<p it's><img src=a><p it's>")] == ["p", "img", "p"]
+    assert [element.name for element in _elements("<p it's><img src=a><p it's>")] == [
+        "p",
+        "img",
+        "p",
+    ]
 
 
 def test_text_of_comments_scripts_and_titles_has_no_elements() -> None:
     """Their content is text."""
     text = "<!-- <img src=a> --><script>'<img src=b>'</script><title><img></title><img src=c>"
-    assert [one.name for one in _elements(text)] == ["script", "title", "img"]
+    assert [element.name for element in _elements(text)] == ["script", "title", "img"]
 
 
 def test_only_the_value_of_an_attribute_changes() -> None:

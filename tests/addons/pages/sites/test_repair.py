@@ -74,7 +74,10 @@ def test_lazy_images_load_at_once_and_in_one_size() -> None:
     """How near the viewport counts as near depends on the network."""
     done = _page('<img src="img/a.png" srcset="img/a.png 1x, img/a.png 2x" loading="lazy">')
     assert done.text == '<img src="img/a.png">'
-    assert [one.split(":")[0] for one in done.changes] == ["image set removed", "loads at once"]
+    assert [change.split(":")[0] for change in done.changes] == [
+        "image set removed",
+        "loads at once",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_images_can_be_selected() -> None:
         lambda path: "a.png" in path,
     )
     assert done.text == "<img src=img/a.png>"
-    assert [one.path for one in done.references] == ["/img/a.png"]
+    assert [reference.path for reference in done.references] == ["/img/a.png"]
 
 
 def test_invalid_urls_are_removed() -> None:

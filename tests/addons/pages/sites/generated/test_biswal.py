@@ -14,10 +14,10 @@ def test_15_sites_have_80_to_100_objects_of_the_published_mean() -> None:
     """2.5 MB a site and 25.39 KB an object, each rounded as the paper rounds (section 3.5)."""
     outlines = [biswal.outline(NamedPage(name=name), Path()) for name in biswal.NAMES]
     assert len(outlines) == 15
-    assert all(80 <= one.requests <= 100 for one in outlines)
-    weights = [one.weight for one in outlines]
+    assert all(80 <= outline.requests <= 100 for outline in outlines)
+    weights = [outline.weight for outline in outlines]
     assert round(mean(weights) / 1e6, 1) == 2.5
-    assert abs(sum(weights) / sum(one.requests for one in outlines) / 25_390 - 1) < 0.01
+    assert abs(sum(weights) / sum(outline.requests for outline in outlines) / 25_390 - 1) < 0.01
 
 
 def test_a_site_is_what_its_outline_says(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_site_is_what_its_outline_says(tmp_path: Path) -> None:
 
 def test_every_type_of_object_has_small_and_large_ones() -> None:
     """Styles, scripts, and the images of page and program each span a factor of four."""
-    sizes = [len(one.body) for one in biswal.files("biswal-dense-01", 1)][1:]
+    sizes = [len(file.body) for file in biswal.files("biswal-dense-01", 1)][1:]
     styles, scripts, images = sizes[:6], sizes[6:26], sizes[26:]
     half = len(images) // 2
     for some in (styles, scripts, images[:half], images[half:]):

@@ -42,20 +42,20 @@ def test_a_site_agrees_with_its_outline(stated: object) -> None:
     outline = catalog.outline(PAGES.validate_python(stated), NOWHERE)
     site = (stored := ensured(stated)).site
     assert (outline.requests, outline.weight) == (site.requests(), site.weight())
-    texts = [one.file for one in site.resources if one.type.startswith("text/")]
+    texts = [resource.file for resource in site.resources if resource.type.startswith("text/")]
     linked = {
         link
         for file in texts
         for link in re.findall(LINK, (stored.folder / "files" / file).read_text())
     }
-    assert linked - {"data:,"} == {one.path for one in site.resources} - {site.entry}
+    assert linked - {"data:,"} == {resource.path for resource in site.resources} - {site.entry}
 
 
 def test_a_seed_makes_the_same_site_again() -> None:
     """Another seed gives another site with the same lengths."""
     stated = {"objects": 3, "size": "1 kB"}
     page = PAGES.validate_python(stated)
-    bodies = [[one.body for one in synthetic.files(page, seed)] for seed in (1, 1, 2)]
+    bodies = [[file.body for file in synthetic.files(page, seed)] for seed in (1, 1, 2)]
     assert bodies[0] == bodies[1] != bodies[2]
     assert ensured(stated).site.digest != ensured(stated, 2).site.digest
 
@@ -108,7 +108,7 @@ def test_ranjans_sites_have_the_sizes_that_he_published(
     """His number of JPEG images, and his smallest and largest lengths."""
     site = ensured(name).site
     assert site.weight() == weight
-    pictures = [one.bytes for one in site.resources if one.type == "image/jpeg"]
+    pictures = [resource.bytes for resource in site.resources if resource.type == "image/jpeg"]
     assert len(pictures) == (5 if "few" in name else 50)
     assert (min(pictures), max(pictures)) == lengths
     assert site.requests() - len(pictures) == 12

@@ -40,7 +40,7 @@ def made(
 def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
     """Even if the file does not have the body."""
     result, stated = made(tmp_path, MIXED)
-    assert [one.bytes for one in result.resources] == [one.size for one in MIXED]
+    assert [resource.bytes for resource in result.resources] == [said.size for said in MIXED]
     assert result.origins == ["www.page.test", "cdn.page.test", "stats.example.test"]
     assert result.skeleton
     assert any("5 bodies are not in the file" in one for one in stated)
@@ -90,7 +90,7 @@ def test_a_page_at_another_address_that_no_body_names_is_replayed_itself(
     address: str, tmp_path: Path
 ) -> None:
     """All of its references are relative."""
-    first, image = (replace(one, url=one.url.replace(MAIN, address)) for one in OWN)
+    first, image = (replace(said, url=said.url.replace(MAIN, address)) for said in OWN)
     assert not made(tmp_path, (first, image))[0].skeleton
 
 
@@ -120,7 +120,7 @@ def test_a_recording_has_the_order_of_its_requests(
 def test_a_document_too_short_for_a_skeleton_gets_a_script(tmp_path: Path) -> None:
     """Its script is one more request, and a remark says so."""
     result, stated = made(tmp_path, (replace(OWN[0], text=None, size=60), OWN[1]))
-    assert [one.path for one in result.resources] == ["/", "/a.png", PLAN_PATH]
+    assert [resource.path for resource in result.resources] == ["/", "/a.png", PLAN_PATH]
     assert result.resources[0].bytes == 60
     assert any(PLAN_PATH in one for one in stated)
 
@@ -140,7 +140,7 @@ def test_files_have_numbers_for_names(tmp_path: Path) -> None:
     result, _ = made(
         tmp_path, (*OWN, Said(f"{CDN}/../../../etc/passwd", 80), Said(f"{CDN}/prior.txt", 90))
     )
-    assert [one.file for one in result.resources] == ["0/0", "0/1", "1/2", "1/3"]
+    assert [resource.file for resource in result.resources] == ["0/0", "0/1", "1/2", "1/3"]
     assert result.resources[2].path == "/etc/passwd"
 
 
@@ -163,8 +163,8 @@ def test_a_har_file_that_cannot_be_replayed_is_a_mistake(
     (tmp_path / "site.har").write_text(text)
     with pytest.raises(ConfigError) as caught:
         har_site.outline(PAGE, tmp_path)
-    assert all(one.place == "har" for one in caught.value.mistakes)
-    assert any(reason in one.reason for one in caught.value.mistakes)
+    assert all(mistake.place == "har" for mistake in caught.value.mistakes)
+    assert any(reason in mistake.reason for mistake in caught.value.mistakes)
 
 
 @pytest.mark.parametrize("name", ["nowhere.har", "."])
@@ -223,7 +223,7 @@ def test_ten_thousand_entries_take_seconds(tmp_path: Path) -> None:
 
 def test_a_file_without_waits_is_a_mistake(tmp_path: Path) -> None:
     """Nothing in it says how long the servers took."""
-    untimed = tuple(replace(one, more={"timings": {}}) for one in OWN)
+    untimed = tuple(replace(said, more={"timings": {}}) for said in OWN)
     with pytest.raises(ConfigError) as error:
         made(tmp_path, untimed)
     (mistake,) = error.value.mistakes

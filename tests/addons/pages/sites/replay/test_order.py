@@ -64,8 +64,8 @@ def test_a_body_has_its_length_on_the_wire() -> None:
         Said("https://a.test/5", size=None, status=204, headers={"content-length": "9"}),
         Said("https://a.test/6", size=0, response={"content": {"size": 5, "mimeType": ""}}),
     ]
-    result = [bodies.body_size(one) for one in read(reported).entries]
-    assert [one.bytes for one in result][:3] == [700, 800, 900]
+    result = [bodies.body_size(entry) for entry in read(reported).entries]
+    assert [size.bytes for size in result][:3] == [700, 800, 900]
     assert 950 < result[3].bytes < 1000
     assert not result[3].is_exact
-    assert [one.bytes for one in result][4:] == [0, 5]
+    assert [size.bytes for size in result][4:] == [0, 5]

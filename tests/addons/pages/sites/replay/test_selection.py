@@ -27,10 +27,10 @@ def mistakes(*entries: Said) -> list[Mistake]:
 def test_all_network_requests_are_replayed_in_order() -> None:
     """The document is first; a redirect's target is linked to it."""
     result = chosen(*reversed(MIXED))
-    assert [one.entry.url for one in result.requests] == [one.url for one in MIXED]
+    assert [request.entry.url for request in result.requests] == [said.url for said in MIXED]
     assert result.document == 0
     assert not result.left_out
-    (led,) = (one for one in result.requests if one.follows is not None)
+    (led,) = (request for request in result.requests if request.follows is not None)
     assert result.requests[led.follows or 0].path == "/old.png"
     assert result.requests[led.follows or 0].is_redirect
 
@@ -60,7 +60,7 @@ def test_a_redirect_to_the_same_https_url_is_dropped() -> None:
     """All requests use https:, so it would lead to itself."""
     insecure = Said("http://www.page.test/", status=301, size=0, headers={"location": f"{MAIN}/"})
     result = chosen(insecure, replace(PAGE, at=20))
-    assert [one.entry.url for one in result.requests] == [PAGE.url]
+    assert [request.entry.url for request in result.requests] == [PAGE.url]
     assert result.left_out["redirects from http: to the same https: URL"] == 1
 
 
@@ -69,7 +69,7 @@ def test_redirects_lead_to_the_document() -> None:
     first = Said("https://page.test/", status=302, size=0, kind="document",
                  headers={"location": "https://www.page.test/"})  # fmt: skip
     result = chosen(first, Said(f"{MAIN}/x.png", 10), replace(PAGE, at=20))
-    assert [one.host for one in result.requests][:2] == ["page.test", "www.page.test"]
+    assert [request.host for request in result.requests][:2] == ["page.test", "www.page.test"]
     assert result.document == 1
     assert result.requests[1].follows == 0
 
@@ -85,7 +85,7 @@ def test_every_mistake_in_a_recording_is_reported_at_once() -> None:
         Said(f"{MAIN}/vast", 5, headers={"x": "y" * 50_000}),
         Said(f"{MAIN}/late", 4e6),
     )
-    places = [one.place for one in result]
+    places = [mistake.place for mistake in result]
     assert places == [
         "site.har: log.entries[1].request.url",
         "site.har: log.entries[2].request.url",
@@ -94,7 +94,7 @@ def test_every_mistake_in_a_recording_is_reported_at_once() -> None:
         "site.har: log.entries[5].response.headers",
         "site.har",
     ]
-    assert all(one.remedy for one in result)
+    assert all(mistake.remedy for mistake in result)
 
 
 @pytest.mark.parametrize(

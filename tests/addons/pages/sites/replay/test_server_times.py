@@ -14,7 +14,7 @@ CONNECTED = {"timings": {"connect": 2 * RTT_MS, "ssl": RTT_MS, "wait": RTT_MS + 
 
 def times(*entries: Said) -> ServerTimes:
     requests = selection.choose(read(entries), "site.har").requests
-    return server_times(requests, [bodies.body_size(one.entry) for one in requests])
+    return server_times(requests, [bodies.body_size(request.entry) for request in requests])
 
 
 def page(**more: object) -> Said:
