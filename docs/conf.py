@@ -24,6 +24,7 @@ include_patterns = [
     "experiments/**.md",
     "results/explained/*.md",
     "results/matrix/*.md",
+    "results/senders/suites/*/*.md",
 ]
 # Sphinx walks through the folders that are not named here.
 exclude_patterns = [".*", "bench", "build", "crates", "demo", "dist", "fuzz", "setup"]
@@ -45,6 +46,7 @@ html_show_copyright = False
 html_show_search_summary = False  # a browser would fetch each page, which a file:// URL forbids
 
 DECISIONS = "docs/decisions/README"
+CERTIFICATES = "results/senders/suites/"
 ENTRY = re.compile(r"^- \[([^]]+)\]\(([^)#:]+)\.md\)", re.MULTILINE)
 
 
@@ -60,6 +62,8 @@ def add_navigation(_: Sphinx, page: str, source: list[str]) -> None:
             source[0] += table_of_contents(section)
     elif page == DECISIONS:
         source[0] += "\n```{toctree}\n:glob:\n:titlesonly:\n\n0*\n```\n"
+    elif page.startswith(CERTIFICATES):  # only the page of results leads to them
+        source[0] = f"---\norphan: true\n---\n{source[0]}"
 
 
 def table_of_contents(section: str) -> str:
