@@ -66,7 +66,7 @@ def test_the_design_is_the_union_of_its_groups_without_exclusions(
         treatment
         for treatment in full
         if (not groups or any(in_group(group, treatment) for group in groups))
-        and not any(in_group(one, treatment) for one in exclusions)
+        and not any(in_group(exclusion, treatment) for exclusion in exclusions)
     ]
     assert list(factorial.treatments(FACTORS, groups, exclusions)) == expected
     assert factorial.most(FACTORS, groups) >= len(expected)

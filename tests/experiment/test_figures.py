@@ -45,7 +45,7 @@ where = { loss = "0 %" }
 
 def mistakes(figure: str, text: str = campaigns.VERSIONS) -> dict[str, str]:
     """Return the mistakes of an experiment with these figures: place -> text."""
-    return {one.place: str(one) for one in parser.read(text + figure).mistakes}
+    return {mistake.place: str(mistake) for mistake in parser.read(text + figure).mistakes}
 
 
 def changed(figure: str, old: str, new: str) -> dict[str, str]:

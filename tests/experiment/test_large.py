@@ -154,19 +154,21 @@ def test_treatments_share_equal_parts() -> None:
     """Shared parts equal those that an ordinary document gives."""
     read = parser.read(levels(3))
     assert isinstance(read.document, ExperimentDocument)
-    documents = [scenario_document(read.document, one) for one in read.treatments]
-    assert documents == [scenario_document(dict(read.document), one) for one in read.treatments]
-    assert len({id(one["workload"]) for one in documents}) == 1
-    assert len({id(one["topology"]) for one in documents}) == 3
-    assert len({id(one["roles"]) for one in documents}) == 2
+    documents = [scenario_document(read.document, treatment) for treatment in read.treatments]
+    assert documents == [
+        scenario_document(dict(read.document), treatment) for treatment in read.treatments
+    ]
+    assert len({id(document["workload"]) for document in documents}) == 1
+    assert len({id(document["topology"]) for document in documents}) == 3
+    assert len({id(document["roles"]) for document in documents}) == 2
 
 
 def test_scenarios_read_by_parts_equal_those_read_whole() -> None:
     """Values and mistakes are equal, and each mistake is new once."""
     read = parser.read(levels(2))
     scenarios = ScenarioReader()
-    for one in read.treatments:
-        document = scenario_document(read.document, one)
+    for treatment in read.treatments:
+        document = scenario_document(read.document, treatment)
         assert scenarios.may_have_new_mistake(document)
         assert scenarios.read(document) == Scenario.model_validate(document)
     document = {**document, "workload": {"kind": "download"}, "roles": {}}
@@ -187,7 +189,9 @@ def test_a_product_beyond_the_bound_is_refused_before_it_is_made() -> None:
     )
     text = levels(3).replace("[factors]\n", f"[factors]\n{extra}")
     for read in (parser.read(text), parser.read_valid(text)):
-        assert [one.place for one in read.mistakes if "treatments" in one.reason] == ["factors"]
+        assert [mistake.place for mistake in read.mistakes if "treatments" in mistake.reason] == [
+            "factors"
+        ]
         assert not read.treatments
     assert parser.read_valid(text).experiment is None
 
@@ -195,4 +199,4 @@ def test_a_product_beyond_the_bound_is_refused_before_it_is_made() -> None:
 def test_too_many_blocks_are_refused() -> None:
     """Each block repeats all treatments."""
     text = re.sub("(?m)^replicates = .*$", "replicates = 10000", levels(20))
-    assert [one.place for one in parser.read(text).mistakes] == ["replicates"]
+    assert [mistake.place for mistake in parser.read(text).mistakes] == ["replicates"]

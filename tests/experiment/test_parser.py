@@ -159,7 +159,7 @@ def test_each_mistake_is_reported_at_its_place(old: str, new: str, place: str, r
 def test_a_known_key_is_proposed_only_if_it_is_similar(key: str, remedy: str) -> None:
     """A key with a letter too many or too few, but no other word."""
     mistakes = parser.read(with_line("seed = 20261121", f"seed = 1\n{key} = 1")).mistakes
-    assert [one.remedy for one in mistakes if one.place == key] == [remedy]
+    assert [mistake.remedy for mistake in mistakes if mistake.place == key] == [remedy]
 
 
 def test_six_mistakes_of_six_kinds_are_reported_at_once() -> None:
@@ -184,7 +184,7 @@ def test_six_mistakes_of_six_kinds_are_reported_at_once() -> None:
 
 def test_a_mistake_that_many_treatments_share_is_reported_once() -> None:
     """Six treatments share the rate."""
-    places = [one.place for one in parser.read(with_line("10 Mbit/s", "10")).mistakes]
+    places = [mistake.place for mistake in parser.read(with_line("10 Mbit/s", "10")).mistakes]
     assert places == ["topology.links[0].rate"]
 
 
@@ -294,7 +294,7 @@ def test_nothing_follows_from_a_factor_with_a_mistake() -> None:
         'x = "http_version"\n'
     )
     text = DEMO.replace('["1.1", "2", "3"]', "[1, 2]") + groups + figure
-    assert [one.place for one in parser.read(text).mistakes] == [
+    assert [mistake.place for mistake in parser.read(text).mistakes] == [
         "factors.http_version[0]",
         "factors.http_version[1]",
     ]

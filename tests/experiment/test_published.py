@@ -64,7 +64,9 @@ def test_the_cells_of_each_claim_are_in_the_file_at_the_scale(study: str) -> Non
         for row in rows(study)
         for scale in {row["scale"], "full"}
         for cell in combinations(row["cells"])
-        if not any(cell.items() <= one.items() for one in treatments(study, row["file"], scale))
+        if not any(
+            cell.items() <= treatment.items() for treatment in treatments(study, row["file"], scale)
+        )
     ]
     assert missing == []
 

@@ -86,7 +86,10 @@ def planned_s(path: Path, scale: ScaleName | None) -> float:
     """Return the approximate duration of all trials, run one after another."""
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, DesignOptions(scale))
     limit_s = loaded.experiment.time_limit_s
-    each_s = (min(expected_s(one, control, notices), limit_s(one)) for one in loaded.scenarios())
+    each_s = (
+        min(expected_s(scenario, control, notices), limit_s(scenario))
+        for scenario in loaded.scenarios()
+    )
     return loaded.experiment.blocks * sum(each_s)
 
 
@@ -131,7 +134,7 @@ def test_the_paper_scale_runs_every_cell_of_each_claim(path: Path) -> None:
     scaled = preparation.load(
         path.read_text(), CATALOG, path.parent, DesignOptions("paper")
     ).experiment
-    assert claim_checking.complete(whole, scaled) == [one.id for one in whole.claims]
+    assert claim_checking.complete(whole, scaled) == [claim.id for claim in whole.claims]
 
 
 @pytest.mark.slow
@@ -145,7 +148,7 @@ def test_the_paper_scale_has_the_papers_cells_and_runs(
         file.read_text(), CATALOG, file.parent, DesignOptions("paper")
     ).experiment
     scale = experiment.scales["paper"]
-    found = [one for one in experiment.treatments() if _is_the_papers(path, one)]
+    found = [treatment for treatment in experiment.treatments() if _is_the_papers(path, treatment)]
     assert scale.published is not None
     assert (len(found), experiment.blocks) == (cells, replicates)
     named = sum(int(n) for text in scale.absent for n in re.findall(r"(\d+) cells", text))
@@ -171,13 +174,14 @@ def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairment
     loaded = preparation.load(path.read_text(), CATALOG, path.parent, DesignOptions("full"))
     scenarios = loaded.scenarios()
     assert len(scenarios) == 2 * impairments * 4
-    assert {one.workload.requests() for one in scenarios} == {13, 43}
+    assert {scenario.workload.requests() for scenario in scenarios} == {13, 43}
     servers = {
-        (one.roles.server.implementation, one.roles.server.congestion_control) for one in scenarios
+        (scenario.roles.server.implementation, scenario.roles.server.congestion_control)
+        for scenario in scenarios
     }
     assert servers == {("aioquic", "reno"), ("aioquic", "cubic"), ("nginx", "cubic")}
-    for one in scenarios:
-        up, _ = one.link.directions()
+    for scenario in scenarios:
+        up, _ = scenario.link.directions()
         assert (up.rate, up.loss, up.delay) == (None, 0.0, 0.0)
 
 

@@ -48,7 +48,7 @@ def caught(request: pytest.FixtureRequest) -> Caught:
 
     def caught(records: Iterable[Record]) -> bool:
         broken = [
-            {one.check for one in record.attempt.checks if one.passed is False}
+            {check.check for check in record.attempt.checks if check.passed is False}
             for record in records
         ]
         return bool(broken) and all(by in names for names in broken)

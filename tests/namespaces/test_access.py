@@ -141,9 +141,11 @@ def test_what_an_address_sends_leaves_by_its_link(
         pytest.skip(fault[0])
 
     async def bound(bed: Moving) -> None:
-        for one in (bed.wifi, bed.cellular):
-            least, _ = network_plan.idle_round_trip_s(bed.net.planned, "client", "server", one.link)
-            found = await bed.echoes("-I", one.end.address)
+        for access in (bed.wifi, bed.cellular):
+            least, _ = network_plan.idle_round_trip_s(
+                bed.net.planned, "client", "server", access.link
+            )
+            found = await bed.echoes("-I", access.end.address)
             assert found
             assert least - 0.0002 <= min(found) <= least + LATE_S
 
@@ -259,8 +261,8 @@ def test_every_route_of_every_table_has_the_senders_congestion_control(
         routes = await bed.routes()
         assert len(routes) == 2 * 3 * 2 + 3
         assert all(" congctl reno" in line for line in routes)
-        for one in (bed.wifi, bed.cellular):
-            with bed.socket(socket.SOCK_STREAM, one) as stream:
+        for access in (bed.wifi, bed.cellular):
+            with bed.socket(socket.SOCK_STREAM, access) as stream:
                 stream.connect((bed.server, ECHO))
                 option = stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
                 assert option.rstrip(b"\0") == b"reno"

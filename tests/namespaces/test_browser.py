@@ -83,8 +83,8 @@ def test_a_page_comes_whole_over_the_version_that_is_asked(
     assert times == sorted(times)
     assert 0 < told["cpu_s"] < told["all_cpu_s"]
     answers = [told["response"] for told in made.events(name, "Network.responseReceived")]
-    assert {one["protocol"] for one in answers} == {PROTOCOLS[http_version]}
-    assert len({one["connectionId"] for one in answers}) == CONNECTIONS[http_version]
+    assert {answer["protocol"] for answer in answers} == {PROTOCOLS[http_version]}
+    assert len({answer["connectionId"] for answer in answers}) == CONNECTIONS[http_version]
     logged = made.requests(http_version)
     assert len(logged) == len(answers) == pages.REQUESTS
     ended = made.events(name, "Network.loadingFinished")
@@ -160,8 +160,8 @@ def test_a_page_that_moves_for_long_lacks_its_speed_index_only(tmp_path: Path, s
     assert (told["ended"], told["pictures_cut"]) == ("loaded", True)
     found = catalog()[SHELL].parse("client", made.folder / "a")
     assert found.complaint == ""
-    assert any("the pictures end at" in one for one in found.remarks)
-    observed = {one.metric for one in found.observations}
+    assert any("the pictures end at" in remark for remark in found.remarks)
+    observed = {observation.metric for observation in found.observations}
     assert "largest_contentful_paint" in observed
     assert "speed_index" not in observed
 
@@ -182,9 +182,9 @@ def test_the_whole_browser_asks_for_no_icon_that_is_not_the_pages(
 
     made = asyncio.run(load())
     asked = ["/plain.html"] if no_icon else ["/plain.html", "/favicon.ico"]
-    assert [one["path"] for one in made.requests()] == asked
+    assert [request["path"] for request in made.requests()] == asked
     found = catalog()["chromium"].parse("client", made.folder / "a")
-    assert [one.path for one in found.requests] == asked
+    assert [request.path for request in found.requests] == asked
     assert found.complaint == ""
 
 

@@ -90,12 +90,16 @@ def caught(cell: Cell, folder: Path, tamper: Tamper) -> set[str]:
     """
     found = verdict(cell, folder, tamper)
     assert not found.broken
-    return {one.what for one in found.findings if not one.passed and one.achieved is not None}
+    return {
+        finding.what
+        for finding in found.findings
+        if not finding.passed and finding.achieved is not None
+    }
 
 
 def exact(found: Verdict) -> set[str]:
     """Name what failed of that which no busy machine may change."""
-    exactly = {one.what for one in found.findings if one.tolerance == 0.0}
+    exactly = {finding.what for finding in found.findings if finding.tolerance == 0.0}
     return failed(found) & exactly
 
 

@@ -92,8 +92,8 @@ def test_a_part_of_a_study_is_compared_with_its_published_results(
     experiment.write_text(SMOKE.sub(SMALLEST, whole, count=1))
     seed = reproduce.seed_of(experiment, None)
     claims = reproduce.reproduced(experiment, Selection("smoke"), campaign, published, seed)
-    assert {one.now for one in claims} <= {"open", reproduce.NOT_RUN}
-    assert None not in {one.published for one in claims}
+    assert {claim.now for claim in claims} <= {"open", reproduce.NOT_RUN}
+    assert None not in {claim.published for claim in claims}
     assert reproduce.compared_values(published, campaign).values == 4
 
 

@@ -74,14 +74,16 @@ def _require_lost_and_repeated(directory: Path) -> None:
     campaign = campaigns.open_existing(directory)
     assert completed(directory) == {trial.id for trial in campaign.design()}
     lines = machine_log.read(directory)
-    (lost,) = [one["block"] for one in lines if one["ending"] == machine_log.LOST]
+    (lost,) = [line["block"] for line in lines if line["ending"] == machine_log.LOST]
     again = [record.attempt for record in campaign.records() if record.attempt.trial.block == lost]
-    assert {(one.number, one.outcome.kind, one.machine) for one in again} == {
+    assert {(attempt.number, attempt.outcome.kind, attempt.machine) for attempt in again} == {
         (1, "invalid", "alpha"),
         (2, "completed", "beta"),
     }
-    assert all("alpha was lost" in one.outcome.reason for one in again if one.number == 1)
-    assert all(one.get("host") for one in lines)
+    assert all(
+        "alpha was lost" in attempt.outcome.reason for attempt in again if attempt.number == 1
+    )
+    assert all(line.get("host") for line in lines)
     verified = httpbed("verify", directory)
     assert verified.returncode == 0, verified.stdout
 

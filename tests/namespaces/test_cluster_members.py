@@ -142,7 +142,9 @@ def test_scheduler_and_worker_listen_on_loopback_alone(
 def _listening(service: Service) -> set[str]:
     """Return the addresses at which a process listens, in the kernel's form."""
     sockets = {
-        str(one.readlink()) for one in Path(f"/proc/{service.pid}/fd").iterdir() if one.is_symlink()
+        str(path.readlink())
+        for path in Path(f"/proc/{service.pid}/fd").iterdir()
+        if path.is_symlink()
     }
     rows = [
         line.split()

@@ -61,7 +61,9 @@ def test_the_kernels_cubic_passes_as_cubic_and_fails_as_reno(
     assert len(list((tmp_path / "state").rglob("nginx-*-smoke.json"))) == 1
     assert "<svg" in (kept / "conformance.html").read_text()
     evidence = conformance_session.read(campaign.open_existing(kept), networks("smoke", control))
-    as_other = {one.name: one.passed for one in properties.judge("reno", evidence.transfers)}
+    as_other = {
+        result.name: result.passed for result in properties.judge("reno", evidence.transfers)
+    }
     assert as_other[LOSS] is False
 
 

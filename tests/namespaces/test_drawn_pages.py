@@ -60,12 +60,12 @@ def test_a_browser_asks_for_what_is_listed(
     (served / "saw").touch()
     load, requests = asyncio.run(_loaded(tmp_path / "run", served))
     assert load["ended"] == "loaded"
-    asked = Counter(one["path"] for one in requests)
+    asked = Counter(request["path"] for request in requests)
     saw = f"/saw?images={images}&fonts={fonts}"
     assert asked == Counter(
         [path for _, path, _ in stored.site.expected()] + ["/witness.html", saw]
     )
-    assert {one["status"] for one in requests} == {200}
+    assert {request["status"] for request in requests} == {200}
 
 
 async def _loaded(folder: Path, served: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -154,7 +154,7 @@ def test_no_path_of_a_recipe_leads_out_of_a_part(tmp_path: Path) -> None:
 
     asyncio.run(make())
     assert victim.read_text() == PRIVATE
-    assert [one.name for one in (tmp_path / "trial").iterdir()] == ["subject"]
+    assert [path.name for path in (tmp_path / "trial").iterdir()] == ["subject"]
 
 
 @pytest.mark.parametrize("replaced", [False, True])
@@ -174,7 +174,9 @@ def test_a_program_that_is_replaced_before_a_trial_ends_the_run(
     setup = campaign_setup.make_setup(loaded, known, PlanOptions(), say=print)
     prepared = Stage(loaded, setup)
     if not replaced:
-        outcomes = {one.attempt.outcome.kind for one in prepared.results(tmp_path / "campaign")}
+        outcomes = {
+            result.attempt.outcome.kind for result in prepared.results(tmp_path / "campaign")
+        }
         assert outcomes == {"completed"}
         return
     shutil.copy(theirs, tmp_path / "rebuilt")

@@ -64,7 +64,7 @@ def test_the_link_is_busy_for_as_long_as_the_emulator_says(tmp_path: Path) -> No
 
 def test_a_trial_without_packets_runs_again_beside_its_campaign(tmp_path: Path) -> None:
     run(tmp_path, HELD)
-    files = sorted(one for one in tmp_path.glob("c/trials/**/*"))
+    files = sorted(path for path in tmp_path.glob("c/trials/**/*"))
     nothing = explain(tmp_path, "--no-run")
     assert not nothing["explained"]
     assert all("packets" in one["why"] for one in nothing["not_explained"])

@@ -47,12 +47,13 @@ def test_each_version_is_measured_at_its_address(inside: Internet, host: str) ->
     assert values["address"] == net.ADDRESSES[host]
     assert blocks(values) == [2, 2, 2]
     requests = values["requests"]
-    assert {one["address"] for one in requests} == {net.ADDRESSES[host]}
-    assert all(one["got_version"] == one["http_version"] for one in requests)
-    assert {one["bytes"] for one in requests} == {net.SIZE}
-    assert all(one["headers"]["alt-svc"].startswith("h3=") for one in requests)
+    assert {request["address"] for request in requests} == {net.ADDRESSES[host]}
+    assert all(request["got_version"] == request["http_version"] for request in requests)
+    assert {request["bytes"] for request in requests} == {net.SIZE}
+    assert all(request["headers"]["alt-svc"].startswith("h3=") for request in requests)
     assert all(
-        0 < one["handshake_s"] <= one["first_byte_s"] <= one["request_s"] for one in requests
+        0 < request["handshake_s"] <= request["first_byte_s"] <= request["request_s"]
+        for request in requests
     )
     assert len(values["round_trips_s"]) == 4
 

@@ -62,10 +62,16 @@ def test_a_page_comes_whole_over_the_version_that_is_asked(
     found: ProgramReport = catalog()["firefox"].parse("client", made.folder / f"over-{version}")
     assert not found.complaint
     logged = made.requests(version)
-    assert sorted(one.path for one in found.requests) == sorted(one["path"] for one in logged)
+    assert sorted(request.path for request in found.requests) == sorted(
+        one["path"] for one in logged
+    )
     assert len(logged) == pages.REQUESTS
-    assert {one.http_version for one in found.requests} == {version}
-    observed = {one.metric: one.value for one in found.observations if not one.item}
+    assert {request.http_version for request in found.requests} == {version}
+    observed = {
+        observation.metric: observation.value
+        for observation in found.observations
+        if not observation.item
+    }
     assert 0 < observed["first_contentful_paint"] <= observed["largest_contentful_paint"]
     assert observed["page_time_to_first_byte"] < observed["onload_time"]
     assert "speed_index" not in observed
@@ -80,10 +86,10 @@ def test_only_bytes_that_were_counted_as_sent_are_compared(
         version: catalog()["firefox"].parse("client", made.folder / f"over-{version}")
         for version in VERSIONS
     }
-    sent = sum(one["wire_bytes"] for one in made.requests("1.1"))
-    assert sum(one.wire_bytes or 0 for one in reports["1.1"].requests) == sent
+    sent = sum(request["wire_bytes"] for request in made.requests("1.1"))
+    assert sum(request.wire_bytes or 0 for request in reports["1.1"].requests) == sent
     for version in ("2", "3"):
-        assert {one.wire_bytes for one in reports[version].requests} == {None}
+        assert {request.wire_bytes for request in reports[version].requests} == {None}
 
 
 def test_every_load_has_an_end(site: Path, tmp_path: Path) -> None:

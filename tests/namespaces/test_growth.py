@@ -33,8 +33,8 @@ def test_a_campaign_grows_by_a_block_and_a_level(tmp_path: Path) -> None:
     assert resumed.returncode == 0, resumed.stderr
     assert first.items() <= before.items() <= finished(directory).items()
     design = campaigns.open_existing(directory).design()
-    assert [one.block for one in design] == [1, 1, 2, 2, 3, 3]
-    assert completed(directory) == {one.id for one in design}
+    assert [trial.block for trial in design] == [1, 1, 2, 2, 3, 3]
+    assert completed(directory) == {trial.id for trial in design}
     assert json.loads(resumed.stdout)
     assert httpbed("verify", directory).returncode == 0
     file.write_text(larger.text().replace("10 Mbit/s", "20 Mbit/s"))

@@ -94,7 +94,7 @@ def test_a_kernel_that_fills_its_folder_reaches_its_bound(tmp_path: Path, way: s
     with pytest.raises(BedError, match=r"the guest (filled its folder|ended with exit status 1)"):
         run(tmp_path, FILLING + way)
     after = os.statvfs(tmp_path).f_bfree * os.statvfs(tmp_path).f_frsize
-    kept = sum(one.stat().st_size for one in (tmp_path / "trial").rglob("*") if one.is_file())
+    kept = sum(path.stat().st_size for path in (tmp_path / "trial").rglob("*") if path.is_file())
     assert kept <= LEFT_BYTES
     assert before - after < 100 * LEFT_BYTES
 

@@ -111,7 +111,7 @@ def _commands(page: str, folder: Path) -> list[str]:
 
 
 def _matches(command: str, patterns: list[str]) -> bool:
-    return any(re.search(one, command, re.MULTILINE) for one in patterns)
+    return any(re.search(pattern, command, re.MULTILINE) for pattern in patterns)
 
 
 def _typed(text: str) -> str:

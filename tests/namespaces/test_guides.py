@@ -27,11 +27,11 @@ def test_a_hand_over_is_measured_as_shown(tmp_path: Path, monkeypatch: pytest.Mo
     ran = httpbed("run", "leaving-wifi.toml", "-o", "leaving-wifi", "--json")
     assert ran.returncode == 0, ran.stderr
     treatments = json.loads(ran.stdout)["treatments"]
-    assert {one["trials"]["outcomes"].get("completed") for one in treatments} == {1}
+    assert {treatment["trials"]["outcomes"].get("completed") for treatment in treatments} == {1}
     moves = {
-        one["levels"]["client"]: one["handovers"]
-        for one in treatments
-        if one["levels"]["address"] == "changed"
+        treatment["levels"]["client"]: treatment["handovers"]
+        for treatment in treatments
+        if treatment["levels"]["address"] == "changed"
     }
     assert {client: found["on_the_wire"] for client, found in moves.items()} == {
         "quiche-h3": {"migrated": 1},

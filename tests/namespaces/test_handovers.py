@@ -145,7 +145,7 @@ def test_a_nat_rebinding_keeps_the_connection(tmp_path: Path) -> None:
     )
     assert "as reported by the emulator" in check(record, "hand-overs in time").figure
     assert len(connections(tmp_path, record, "wifi")) == 1
-    ports = {one["client"] for one in connections(tmp_path, record, "router-server")}
+    ports = {connection["client"] for connection in connections(tmp_path, record, "router-server")}
     assert len(ports) == 2
 
 
@@ -156,9 +156,9 @@ def test_repeated_handovers_alternate(tmp_path: Path) -> None:
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome.reason
     moments = artifact(tmp_path / "campaign", record, "../handovers.json")
     assert len(moments) > 1
-    assert alternates([one["from"] for one in moments])
-    assert alternates(["wifi", *(one["to"] for one in moments)])
-    assert [one["number"] for one in moments] == list(range(1, len(moments) + 1))
+    assert alternates([moment["from"] for moment in moments])
+    assert alternates(["wifi", *(moment["to"] for moment in moments)])
+    assert [moment["number"] for moment in moments] == list(range(1, len(moments) + 1))
     assert len(connections(tmp_path, record, "wifi")) >= 1
     assert len(connections(tmp_path, record, "cellular")) >= 1
 

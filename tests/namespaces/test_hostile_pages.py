@@ -50,14 +50,17 @@ class Loads:
         return catalog()[SHELL].parse("client", self.folder / file_name(attack))
 
     def metrics(self, attack: str) -> dict[str, float]:
-        return {one.metric: one.value for one in self.report(attack).observations}
+        return {
+            observation.metric: observation.value
+            for observation in self.report(attack).observations
+        }
 
 
 @pytest.fixture(scope="module")
 def loads(tmp_path_factory: pytest.TempPathFactory) -> Loads:
     folder = tmp_path_factory.mktemp("hostile")
     site = hostile_pages.write(folder / "site")
-    names = [file_name(one) for one in hostile_pages.SCRIPTS]
+    names = [file_name(script) for script in hostile_pages.SCRIPTS]
 
     async def load() -> Loads:
         turns = asyncio.Semaphore(AT_ONCE)
@@ -86,7 +89,7 @@ def test_every_attack_ends_with_a_load_that_can_be_read(loads: Loads, attack: st
     report = loads.report(attack)
     assert report.complaint or (told["ended"] == "loaded" and not told["truncated"])
     left = (loads.folder / file_name(attack)).rglob("*")
-    assert sum(one.stat().st_size for one in left) < MAX_ARTIFACT_BYTES
+    assert sum(path.stat().st_size for path in left) < MAX_ARTIFACT_BYTES
 
 
 @pytest.mark.parametrize("attack", WHOLE)
@@ -106,7 +109,7 @@ def test_the_attack_by_marks_is_real(loads: Loads) -> None:
         trace = lines(loads.folder / file_name(attack) / "trace.jsonl")
         paints = [one for one in trace if one["name"] == "firstContentfulPaint"]
         assert len(paints) == 2
-        assert len({one["args"]["data"]["navigationId"] for one in paints}) == 1
+        assert len({paint["args"]["data"]["navigationId"] for paint in paints}) == 1
 
 
 def test_a_page_reaches_nothing_but_its_own_site(loads: Loads) -> None:
@@ -114,9 +117,9 @@ def test_a_page_reaches_nothing_but_its_own_site(loads: Loads) -> None:
     assert loads.told["reach"]["title"] in {"reached: ", "reached:", "A page"}
     events = lines(loads.folder / "reach" / "cdp.jsonl")
     answered = [
-        one["params"]["response"]["url"]
-        for one in events
-        if one.get("method") == "Network.responseReceived"
+        event["params"]["response"]["url"]
+        for event in events
+        if event.get("method") == "Network.responseReceived"
     ]
     assert answered == ["https://server.httpbed.test/reach.html"]
     words = json.dumps(loads.told["reach"]["arguments"])

@@ -183,7 +183,9 @@ def test_attempts_and_blocks_look_alike(
     files = sorted((tmp_path / "campaign/trials").glob(f"*/*/*/artifacts/{role}/seen.json"))
     numbers = {(file.parts[-6], file.parts[-4]) for file in files}
     assert {("0001", "1"), ("0001", "2"), ("0002", "1"), ("0002", "2")} <= numbers
-    assert len({json.dumps(lasting(file)) for file in files}) == 1, [lasting(one) for one in files]
+    assert len({json.dumps(lasting(file)) for file in files}) == 1, [
+        lasting(file) for file in files
+    ]
 
 
 def lasting(file: Path) -> dict[str, str]:

@@ -94,7 +94,7 @@ def test_the_kernel_counts_the_bytes_that_were_asked_for(
 
 def _tbf(folder: Path, record: Record, when: str, port: str) -> Any:
     qdiscs = artifact(folder, record, f"qdiscs-{when}.json")
-    return next(one for one in qdiscs if one.get("dev") == port and one["kind"] == "tbf")
+    return next(qdisc for qdisc in qdiscs if qdisc.get("dev") == port and qdisc["kind"] == "tbf")
 
 
 def test_a_shaper_that_does_nothing_is_caught(

@@ -86,7 +86,7 @@ def _mirrored(page: str, har: Path, loader: BrowserLoader) -> tuple[Site, list[s
 def _bodies(har: Path) -> dict[str, bool]:
     """Return whether each recorded response has its body."""
     entries = json.loads(har.read_text())["log"]["entries"]
-    return {one["request"]["url"]: "text" in one["response"]["content"] for one in entries}
+    return {entry["request"]["url"]: "text" in entry["response"]["content"] for entry in entries}
 
 
 def test_a_page_is_mirrored_with_what_its_scripts_insert(
@@ -127,7 +127,7 @@ def test_a_page_that_names_only_its_own_files_makes_its_requests_itself(
         mirrored, _ = _mirrored(f"http://{main}/own", tmp_path / "mine.har", loader)
     assert not mirrored.skeleton
     assert json.loads((tmp_path / "mine.har").read_text())["log"]["_order"] == "its own"
-    paths = {one.path: one.bytes for one in mirrored.resources}
+    paths = {resource.path: resource.bytes for resource in mirrored.resources}
     assert paths.keys() == {"/own", "/style.css", "/bg.png", "/a.png", "/own.js", "/in.png"}
     assert paths["/in.png"] == len(PNG)
 
@@ -167,7 +167,7 @@ def test_a_page_with_broken_images_is_mirrored_and_loads_completely(
     (page / "long.png").write_bytes(b"no image " * 50_000)
     (page / "empty.png").write_bytes(b"")
     (page / "whole.png").write_bytes(PNG)
-    images = "".join(f"<img src={one.name} width=40>" for one in sorted(page.iterdir()))
+    images = "".join(f"<img src={path.name} width=40>" for path in sorted(page.iterdir()))
     (page / "index.html").write_text(f"<!doctype html><title>x</title>{ICON}<h1>Shop</h1>{images}")
     monkeypatch.setenv("no_proxy", "*")
     with _served(page) as address:
@@ -178,12 +178,12 @@ def test_a_page_with_broken_images_is_mirrored_and_loads_completely(
     loaded = preparation.load(VERSIONS.format(page=tmp_path / "mine.har"), catalog())
     setup = campaign_setup.make_setup(loaded, catalog(), say=lambda _: None)
     records = Stage(loaded, setup).run(tmp_path / "loads", retries=0)
-    about_pages = {one.name for one in CHECKS if one.of == "subject"}
+    about_pages = {check.name for check in CHECKS if check.of == "subject"}
     failed = [
-        (record.attempt.trial.levels, one.name, one.figure)
+        (record.attempt.trial.levels, check.name, check.figure)
         for record in records
-        for one in record.attempt.checks
-        if one.name in about_pages and one.passed is False
+        for check in record.attempt.checks
+        if check.name in about_pages and check.passed is False
     ]
     assert (len(records), failed) == (3, [])
 
@@ -198,7 +198,7 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
         (page / name).write_bytes(b"<!doctype html>x")
     asking = f"for (const x of {names}) fetch('/' + x)"
     (page / "index.html").write_text(f"<!doctype html><script>{asking}</script>")
-    files = [(one.name, one.read_bytes()) for one in sorted(page.iterdir())]
+    files = [(path.name, path.read_bytes()) for path in sorted(page.iterdir())]
     site = tmp_path / "site"
     sites.served(site).mkdir(parents=True)
     resources = sites.write_files(files, {"/index.html": 1}, site)
@@ -215,7 +215,7 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
     loads.load_page({"name": "ranjan-small-few"}, CachedSite(listed, site), tmp_path)
     requests = driver_output.read(tmp_path / "load-1/client").requests
     told = {
-        one.url.rpartition("/")[2]: dict(one.response_headers).get("content-type")
-        for one in requests
+        request.url.rpartition("/")[2]: dict(request.response_headers).get("content-type")
+        for request in requests
     }
     assert {name: told[name] for name in names} == {name: content_types.of(name) for name in names}

@@ -50,7 +50,11 @@ def test_several_files_at_once(tmp_path: Path) -> None:
     for record in completed(settings, tmp_path / "campaign").values():
         assert check(record, "bodies as served").figure == "20 files as served"
         assert check(record, "connection count").figure.startswith("1,")
-        times = {one.item: one.value for one in record.observations if one.metric == "file_time"}
+        times = {
+            observation.item: observation.value
+            for observation in record.observations
+            if observation.metric == "file_time"
+        }
         assert set(times) == {f"20000-{number}.txt" for number in range(1, 21)}
         assert values(record)["file_time_slowest"] == max(times.values())
 
@@ -131,7 +135,11 @@ def test_competitors_share_a_link(tmp_path: Path) -> None:
         "competitor-1-server": "reno on the accepted sockets",
     }
     seen = values(record)
-    rates = [one.value for one in record.observations if one.metric == "rate_while_shared"]
+    rates = [
+        observation.value
+        for observation in record.observations
+        if observation.metric == "rate_while_shared"
+    ]
     assert len(rates) == 2
     assert seen["share"] == pytest.approx(rates[0] / sum(rates))
     assert sum(rates) < 10e6 * 1.05

@@ -167,7 +167,7 @@ def test_offloads_left_on_are_the_beds_fault(
 
     def forget(planned: TrialPlan) -> TrialPlan:
         made = planned.attempt.network.hosts
-        return renetworked(planned, hosts=tuple(one for one in made if one.argv[0] != "ethtool"))
+        return renetworked(planned, hosts=tuple(spec for spec in made if spec.argv[0] != "ethtool"))
 
     replan(monkeypatch, forget)
     records = stage(SmallExperiment(versions=(version,), time_limit="2 s")).run(campaign)

@@ -112,7 +112,7 @@ def wrong(record: Record) -> list[tuple[Any, str, str]]:
 def test_a_proxy_speaks_every_version_on_both_sides(name: str, tmp_path: Path) -> None:
     """Curl fetches four files in parallel without a retry, a reset or another version."""
     spoken = CATALOG[name].upstream_http_versions
-    paths = [[(name, one)] for one in spoken]
+    paths = [[(name, version)] for version in spoken]
     found = Line(["client", "proxy", "server"], paths).run(tmp_path)
     assert [said for record in found for said in wrong(record)] == []
     assert len(found) == 3 * len(spoken)

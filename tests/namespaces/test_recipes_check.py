@@ -36,14 +36,14 @@ def checked(known: Catalog, wanted: list[Pairing], folder: Path) -> InteropResul
 
 def roles(pairing: Pairing) -> set[tuple[str, ...]]:
     """Return each program of a pairing with its role and HTTP version."""
-    return {(one.name, one.role, one.http_version) for one in pairing.promises()}
+    return {(promise.name, promise.role, promise.http_version) for promise in pairing.promises()}
 
 
 def covering(several: list[Pairing]) -> list[Pairing]:
     """Choose few pairings that together have each role and version of all."""
     chosen, left = list[Pairing](), set[tuple[str, ...]]().union(*map(roles, several))
     while left:
-        best = max(several, key=lambda one: len(roles(one) & left))
+        best = max(several, key=lambda pairing: len(roles(pairing) & left))
         chosen.append(best)
         left -= roles(best)
     return chosen
@@ -59,10 +59,12 @@ def test_every_installed_program_does_what_its_recipe_declares(tmp_path: Path) -
     result = checked(known, covering(every), tmp_path)
     assert result.pairings
     assert result.passed, "\n".join(check_verb.lines(result))
-    assert {one.client for one in result.refusals} == {one.client for one in every}
+    assert {refusal.client for refusal in result.refusals} == {pairing.client for pairing in every}
 
 
-ON_DEMAND = sorted(one.name for one in catalog.load().recipes.values() if one.install.on_demand)
+ON_DEMAND = sorted(
+    recipe.name for recipe in catalog.load().recipes.values() if recipe.install.on_demand
+)
 
 
 @pytest.mark.slow
@@ -75,10 +77,14 @@ def test_a_program_that_is_installed_on_demand_does_what_its_recipe_declares(
     program_roots.ensure(known, [name, "curl", "nginx", "aioquic"], say=print)
     found, _ = interop_session.here(known, [name, "curl", "nginx", "aioquic"])
     result = checked(
-        known, [one for one in pairings.covering(found) if name in one.members()], tmp_path
+        known,
+        [pairing for pairing in pairings.covering(found) if name in pairing.members()],
+        tmp_path,
     )
     declared = {promise for promise in pairings.promises(found) if promise.name == name}
-    assert {promise for one in result.pairings for promise in one.pairing.promises()} >= declared
+    assert {
+        promise for pairing in result.pairings for promise in pairing.pairing.promises()
+    } >= declared
     assert result.passed, "\n".join(check_verb.lines(result))
 
 
@@ -101,13 +107,15 @@ def test_a_program_that_speaks_another_version_fails(tmp_path: Path) -> None:
     (tmp_path / "liar.toml").write_text(LIAR)
     known = catalog.load([tmp_path])
     server = next(
-        one.server
-        for one in pairings.covering(interop_session.here(known)[0])
-        if one.client == "liar"
+        pairing.server
+        for pairing in pairings.covering(interop_session.here(known)[0])
+        if pairing.client == "liar"
     )
     result = checked(known, [Pairing("liar", "2", server)], tmp_path / "artifacts")
-    failures = [one for download in result.pairings[0].downloads for one in download.failures]
-    assert all(one.check.startswith("protocol used") for one in failures)
+    failures = [
+        failure for download in result.pairings[0].downloads for failure in download.failures
+    ]
+    assert all(failure.check.startswith("protocol used") for failure in failures)
     assert len(failures) == 2
 
 

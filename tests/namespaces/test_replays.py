@@ -56,36 +56,36 @@ def exported(folder: Path) -> HarDocument:
 
 def told(entries: Iterable[HarEntry]) -> Counter[tuple[str, int, int]]:
     """Say of each entry what was asked, and status and length of the answer."""
-    return Counter((one.url, one.status, bodies.body_size(one).bytes) for one in entries)
+    return Counter((entry.url, entry.status, bodies.body_size(entry).bytes) for entry in entries)
 
 
 def recorded_order(entries: Sequence[HarEntry]) -> list[str]:
     """List the paths by the time at which they were asked for."""
-    return [one.path for one in sorted(entries, key=lambda one: one.started_s)]
+    return [entry.path for entry in sorted(entries, key=lambda entry: entry.started_s)]
 
 
 def test_three_origins_over_all_versions(tmp_path: Path) -> None:
     """Browser and nginx report the recorded status, headers, length, delay and order."""
     made = replays.stage(tmp_path, MIXED)
     recording = selection.choose(parser.read(har(MIXED).encode()), "site.har")
-    sizes = [bodies.body_size(one.entry) for one in recording.requests]
+    sizes = [bodies.body_size(request.entry) for request in recording.requests]
     delays_s = server_times(recording.requests, sizes).delays_s
     for record in made.results(tmp_path / "campaign"):
         assert record.attempt.outcome.kind == "completed", record.attempt.outcome
         folder = artifacts(tmp_path / "campaign", record)
         again = exported(folder)
-        entries = [one.entry for one in recording.requests]
+        entries = [request.entry for request in recording.requests]
         assert told(again.entries) == told(entries)
         paths = recorded_order(again.entries)
         led_first = ["/", "/a.css", "/old.png", "/new.png"]  # each led to the next
         assert [path for path in paths if path in led_first] == led_first
         assert paths[-4:] == ["/t?e=1", "/t?e=1", "/big.bin", "/late.png"]
-        statuses = [one.status for one in again.entries if one.path == "/t?e=1"]
+        statuses = [entry.status for entry in again.entries if entry.path == "/t?e=1"]
         assert statuses == [204, 500]
         for one, least in zip(recording.requests, delays_s, strict=True):
             waits = [two.timings.wait for two in again.entries if two.url == one.entry.url]
             assert all(wait is not None and wait >= least for wait in waits), one.path
-        style = next(one for one in again.entries if one.path == "/a.css")
+        style = next(entry for entry in again.entries if entry.path == "/a.css")
         assert bodies.header(style, "x-one") == "1"
         assert style.body_bytes == 840
         for name in ("recorded delays", "lengths of the bodies", "recorded order"):
@@ -100,9 +100,9 @@ def test_a_page_asks_for_all_by_itself(tmp_path: Path) -> None:
     (record,) = made.results(tmp_path / "campaign")
     assert record.attempt.outcome.kind == "completed", record.attempt.outcome
     again = exported(artifacts(tmp_path / "campaign", record))
-    assert Counter(one.url for one in again.entries) == Counter(one.url for one in OWN)
+    assert Counter(entry.url for entry in again.entries) == Counter(said.url for said in OWN)
     assert check(record, "lengths of the bodies").passed
-    document = next(one for one in again.entries if one.path == "/")
+    document = next(entry for entry in again.entries if entry.path == "/")
     assert document.body_bytes == len(_PAGE)
 
 

@@ -56,11 +56,11 @@ def visited(tmp_path: Path, site: Path, visit: PageVisit, version: str) -> Seque
 
 def document(of: ProgramReport) -> LoggedRequest:
     """Find the request for the page itself."""
-    return next(one for one in of.requests if one.path == "/index.html")
+    return next(request for request in of.requests if request.path == "/index.html")
 
 
 def connections(requests: Sequence[LoggedRequest]) -> set[str]:
-    return {one.connection for one in requests}
+    return {request.connection for request in requests}
 
 
 @pytest.mark.parametrize("version", ["2", "3"])
@@ -70,7 +70,7 @@ def test_a_ticket_is_all_that_is_left_and_carries_the_first_request(
     """Connections are new, over TCP and over QUIC."""
     browser, log = visited(tmp_path, site, "early data", version)
     assert (document(log).resumed, document(log).early_data) == (True, True)
-    assert {one.http_version for one in (*log.requests, *log.before)} == {version}
+    assert {request.http_version for request in (*log.requests, *log.before)} == {version}
     assert not connections(log.requests) & connections(log.before)
     assert not connections(browser.requests) & connections(browser.before)
 
@@ -89,17 +89,17 @@ def test_a_warm_connection_carries_the_document(tmp_path: Path, site: Path) -> N
     browser, log = visited(tmp_path, site, "warm connection", "1.1")
     assert document(log).connection in connections(log.before)
     assert document(browser).connection in connections(browser.before)
-    assert [one.path for one in browser.before] == ["/.httpbed/prior.txt"]
+    assert [request.path for request in browser.before] == ["/.httpbed/prior.txt"]
 
 
 def test_http3_is_discovered_over_http2(tmp_path: Path, site: Path) -> None:
     """All resources come over HTTP/3, with a certificate of a private authority."""
     browser, log = visited(tmp_path, site, "discovery", "3")
     for told in (browser, log):
-        assert [(one.path, one.http_version) for one in told.before] == [
+        assert [(request.path, request.http_version) for request in told.before] == [
             ("/.httpbed/prior.txt", "2")
         ]
-        assert {one.http_version for one in told.requests} == {"3"}
+        assert {request.http_version for request in told.requests} == {"3"}
     assert document(log).resumed is False
 
 
@@ -108,7 +108,9 @@ def test_a_repeat_view_asks_again_for_the_document_only(tmp_path: Path, site: Pa
     browser, log = visited(tmp_path, site, "repeat view", "2")
     for told in (browser, log):
         assert len(told.before) == IMAGES + 1
-        assert [(one.path, one.status) for one in told.requests] == [("/index.html", 304)]
+        assert [(request.path, request.status) for request in told.requests] == [
+            ("/index.html", 304)
+        ]
     assert not connections(log.requests) & connections(log.before)
     assert document(log).resumed is False
 
@@ -133,6 +135,8 @@ def test_a_browser_sends_all_requests_at_once_over_http3(tmp_path: Path, server:
 
     asyncio.run(load())
     requests = driver_output.read(tmp_path / "trial/client").requests
-    sent_s = [one.send_start_s or math.nan for one in requests if one.url.endswith(".js")]
+    sent_s = [
+        request.send_start_s or math.nan for request in requests if request.url.endswith(".js")
+    ]
     assert len(sent_s) == SCRIPTS
     assert max(sent_s) - min(sent_s) < LONG_RTT_S / 2

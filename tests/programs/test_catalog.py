@@ -112,7 +112,7 @@ def test_each_mistake_in_a_recipe_is_named(
 ) -> None:
     """Each mistake has its file and place."""
     assert old in CURL
-    result = {one.place: one.reason for one in mistakes(write(CURL.replace(old, new)))}
+    result = {mistake.place: mistake.reason for mistake in mistakes(write(CURL.replace(old, new)))}
     assert reason in result.get(f"own.toml: {place}", f"not among {result}")
 
 
@@ -176,5 +176,5 @@ def test_a_replaced_recipe_is_reported(write: Write) -> None:
 
 def test_missing_and_unknown_keys_are_reported_as_in_experiments(write: Write) -> None:
     """The words are those of mistakes in an experiment file."""
-    reported = {str(one) for one in mistakes(write(CURL.replace("roles =", "rolls =", 1)))}
+    reported = {str(mistake) for mistake in mistakes(write(CURL.replace("roles =", "rolls =", 1)))}
     assert reported == {"own.toml: roles: is missing", "own.toml: rolls: unknown key; delete it"}

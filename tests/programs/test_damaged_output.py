@@ -105,7 +105,9 @@ def test_an_out_of_range_number_is_a_complaint(  # noqa: PLR0913 - one parameter
         part = parsed.complaint.partition(" is unreadable: ")[0]
         assert part in {"left", place_in_words}
         assert not parsed.requests
-    assert all(abs(one.value) <= untrusted_values.LONGEST_S for one in parsed.observations)
+    assert all(
+        abs(observation.value) <= untrusted_values.LONGEST_S for observation in parsed.observations
+    )
 
 
 RECORDED = [
@@ -167,8 +169,12 @@ def test_arbitrary_output_gives_a_report(name: str, tmp_path: Path, left: bytes)
         assert report == ProgramReport(complaint=report.complaint)
         assert report.complaint.startswith("left is unreadable: ")
     assert all(0 <= request.status <= untrusted_values.MAX_COUNT for request in report.requests)
-    assert all(0 <= (one.body_bytes or 0) <= untrusted_values.MAX_COUNT for one in report.requests)
-    assert all(abs(one.value) <= untrusted_values.LONGEST_S for one in report.observations)
+    assert all(
+        0 <= (request.body_bytes or 0) <= untrusted_values.MAX_COUNT for request in report.requests
+    )
+    assert all(
+        abs(observation.value) <= untrusted_values.LONGEST_S for observation in report.observations
+    )
 
 
 @pytest.mark.parametrize(("name", "file"), RECORDED)

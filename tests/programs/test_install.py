@@ -50,7 +50,7 @@ def mistakes(folder: Path, pypi: str) -> list[str]:
     (folder / "mine.toml").write_text(RECIPE.format(pypi=pypi))
     with pytest.raises(ConfigError) as raised:
         catalog.load([folder])
-    return [str(one) for one in raised.value.mistakes]
+    return [str(mistake) for mistake in raised.value.mistakes]
 
 
 def test_a_pinned_program_has_the_digest_of_every_wheel(tmp_path: Path) -> None:
@@ -117,7 +117,9 @@ def test_every_shipped_program_is_pinned_on_both_platforms() -> None:
     for requirement, wheels in pinned.items():
         platforms = {tag.platform for wheel in wheels for tag in _tags(wheel)}
         for machine in ("x86_64", "aarch64"):
-            assert any(one == "any" or one.endswith(machine) for one in platforms), requirement
+            assert any(platform == "any" or platform.endswith(machine) for platform in platforms), (
+                requirement
+            )
 
 
 def _tags(wheel: str) -> frozenset[Tag]:

@@ -23,13 +23,15 @@ def read(parser: str, place: str) -> ProgramReport:
 
 def metrics(parsed: ProgramReport) -> dict[str, float]:
     """Return a client's observations by metric."""
-    assert {one.source for one in parsed.observations} <= {"client"}
-    return {one.metric: one.value for one in parsed.observations}
+    assert {observation.source for observation in parsed.observations} <= {"client"}
+    return {observation.metric: observation.value for observation in parsed.observations}
 
 
 def answers(parsed: ProgramReport) -> list[tuple[str, int, int | None]]:
     """Return version, status and length of every response."""
-    return [(one.http_version, one.status, one.body_bytes) for one in parsed.requests]
+    return [
+        (request.http_version, request.status, request.body_bytes) for request in parsed.requests
+    ]
 
 
 def test_curls_times_are_read() -> None:
@@ -50,7 +52,7 @@ def test_a_single_transfer_of_an_older_curl_begins_its_own_axis(tmp_path: Path) 
     log.write_text(json.dumps(line.get("transfer", line)))
     parsed = curl.parse(log)
     (request,) = parsed.requests
-    times = {one.metric: one.value for one in parsed.observations}
+    times = {observation.metric: observation.value for observation in parsed.observations}
     assert (request.began_s, request.ended_s) == (0.0, times["client_total_time"])
     log.write_text(f"{log.read_text()}\n{log.read_text()}")
     assert [one.began_s for one in curl.parse(log).requests] == [None] * len(
@@ -63,7 +65,7 @@ def test_curls_transfers_side_by_side_are_on_one_axis() -> None:
     parsed = curl.parse(CURL / "parallel.json")
     assert answers(parsed) == [("2", 200, 10**6)] * 3
     assert {request.connection for request in parsed.requests} == {"0"}
-    spans = [(one.began_s, one.ended_s) for one in parsed.requests]
+    spans = [(request.began_s, request.ended_s) for request in parsed.requests]
     assert min(began for began, _ in spans if began is not None) == 0
     assert max(b for b, _ in spans if b is not None) < min(e for _, e in spans if e is not None)
     assert metrics(parsed)["client_total_time"] == max(ended for _, ended in spans if ended)
@@ -73,7 +75,7 @@ def test_curls_rounds_follow_each_other() -> None:
     """On a warm connection, each begins after the previous one has ended."""
     parsed = curl.parse(CURL / "rounds.json")
     assert answers(parsed) == [("3", 200, 1000)] * 3
-    times = [(one.began_s or 0.0, one.ended_s or 0.0) for one in parsed.requests]
+    times = [(request.began_s or 0.0, request.ended_s or 0.0) for request in parsed.requests]
     clock_s = 1e-4
     assert all(ended <= began + clock_s for (_, ended), (began, _) in pairwise(times))
 
@@ -98,44 +100,61 @@ def test_nginxs_log_names_all_three_protocols() -> None:
 def test_nginxs_log_shows_resumption() -> None:
     """The older version resumes, and never accepts early data."""
     parsed = read("access-log-json", "nginx-1.26.3/access.jsonl")
-    assert [one.http_version for one in parsed.requests] == ["1.1", "1.1", "2", "2", *["3"] * 4]
-    assert [one.resumed for one in parsed.requests] == [False] * 7 + [True]
-    assert {one.early_data for one in parsed.requests} == {False}
-    assert {(one.tls_version, one.cipher) for one in parsed.requests} == {("TLSv1.3", AES_256)}
+    assert [request.http_version for request in parsed.requests] == [
+        "1.1",
+        "1.1",
+        "2",
+        "2",
+        *["3"] * 4,
+    ]
+    assert [request.resumed for request in parsed.requests] == [False] * 7 + [True]
+    assert {request.early_data for request in parsed.requests} == {False}
+    assert {(request.tls_version, request.cipher) for request in parsed.requests} == {
+        ("TLSv1.3", AES_256)
+    }
 
 
 def test_nginxs_newer_log_shows_early_data_and_missing_files() -> None:
     """The second visit resumes and sends early data; the third asks for a missing file."""
     parsed = read("access-log-json", "nginx-1.30.6/access-full.jsonl")
-    assert [one.status for one in parsed.requests] == [200, 200, 404, 200, 200, 200]
-    assert [one.resumed for one in parsed.requests] == [False, True, *[False] * 4]
-    assert [one.early_data for one in parsed.requests] == [False, True, *[False] * 4]
-    assert [one.path for one in parsed.requests][1:3] == ["/1000.txt", "/none.txt"]
+    assert [request.status for request in parsed.requests] == [200, 200, 404, 200, 200, 200]
+    assert [request.resumed for request in parsed.requests] == [False, True, *[False] * 4]
+    assert [request.early_data for request in parsed.requests] == [False, True, *[False] * 4]
+    assert [request.path for request in parsed.requests][1:3] == ["/1000.txt", "/none.txt"]
     assert parsed.complaint == ""
 
 
 def test_aioquics_server_logs_early_data() -> None:
     """All files of one client share a connection."""
     parsed = read("access-log-json", "aioquic-1.7.2/access.jsonl")
-    assert [one.early_data for one in parsed.requests[:5]] == [False] * 4 + [True]
-    assert len({one.connection for one in parsed.requests[:3]}) == 1
+    assert [request.early_data for request in parsed.requests[:5]] == [False] * 4 + [True]
+    assert len({request.connection for request in parsed.requests[:3]}) == 1
     assert parsed.requests[2].body_bytes == 0
 
 
 def test_caddys_log_is_read() -> None:
     """Versions and ciphers are numbers there."""
     parsed = access_log.parse_caddy(FOLDER / "caddy-2.11.7/access.jsonl")
-    assert [one.http_version for one in parsed.requests[:6]] == ["1.1", "1.1", "2", "2", "3", "3"]
+    assert [request.http_version for request in parsed.requests[:6]] == [
+        "1.1",
+        "1.1",
+        "2",
+        "2",
+        "3",
+        "3",
+    ]
     assert answers(parsed)[:2] == [("1.1", 200, 10**6), ("1.1", 200, 0)]
-    assert {(one.tls_version, one.cipher) for one in parsed.requests} == {("TLSv1.3", AES_128)}
-    assert True in {one.resumed for one in parsed.requests}
+    assert {(request.tls_version, request.cipher) for request in parsed.requests} == {
+        ("TLSv1.3", AES_128)
+    }
+    assert True in {request.resumed for request in parsed.requests}
 
 
 def test_aioquics_client_reports_each_file() -> None:
     """Parallel files have a line each, an empty file too."""
     parsed = read("requests-json", "aioquic-1.7.2/client.jsonl")
     assert sorted(answers(parsed)) == [("3", 200, 0), ("3", 200, 1000), ("3", 200, 10**6)]
-    assert {one.cipher for one in parsed.requests} == {AES_256}
+    assert {request.cipher for request in parsed.requests} == {AES_256}
     assert set(metrics(parsed)) == {
         "client_total_time", "client_handshake_time", "time_to_first_byte",
     }  # fmt: skip
@@ -147,7 +166,7 @@ def test_httpbed_quiche_reports_early_data() -> None:
     """For a file and an empty one."""
     parsed = read("quiche-json", "httpbed-quiche-0.1.0/early-data.json")
     assert sorted(answers(parsed)) == [("3", 200, 0), ("3", 200, 1000)]
-    assert {(one.resumed, one.early_data) for one in parsed.requests} == {(True, True)}
+    assert {(request.resumed, request.early_data) for request in parsed.requests} == {(True, True)}
     missing = read("quiche-json", "httpbed-quiche-0.1.0/missing.json")
     assert answers(missing)[0][1] == 404
     assert missing.complaint
@@ -175,21 +194,23 @@ def test_httpbed_quiche_reports_migrations() -> None:
 def test_gtlsclients_packets_are_read_as_requests() -> None:
     """Times are milliseconds on its own clock."""
     parsed = read("gtlsclient-log", "gtlsclient-1.11.0/completed.txt")
-    assert [one.path for one in parsed.requests] == ["/1000.txt", "/0.txt"]
-    assert {(one.body_bytes, one.tls_version) for one in parsed.requests} == {(None, "")}
-    assert {(one.http_version, one.status, one.cipher) for one in parsed.requests} == {
-        ("3", 200, AES_128)
+    assert [request.path for request in parsed.requests] == ["/1000.txt", "/0.txt"]
+    assert {(request.body_bytes, request.tls_version) for request in parsed.requests} == {
+        (None, "")
     }
-    assert {one.early_data for one in parsed.requests} == {False}
+    assert {
+        (request.http_version, request.status, request.cipher) for request in parsed.requests
+    } == {("3", 200, AES_128)}
+    assert {request.early_data for request in parsed.requests} == {False}
     assert parsed.complaint == ""
     early = read("gtlsclient-log", "gtlsclient-1.11.0/early-data.txt")
-    assert [(one.early_data, one.resumed) for one in early.requests] == [(True, True)]
+    assert [(request.early_data, request.resumed) for request in early.requests] == [(True, True)]
 
 
 def test_gtlsclient_reports_the_status_of_a_missing_file() -> None:
     """The response is complete, so there is no complaint."""
     parsed = read("gtlsclient-log", "gtlsclient-1.11.0/missing.txt")
-    assert [(one.status, one.path) for one in parsed.requests] == [(404, "/none.txt")]
+    assert [(request.status, request.path) for request in parsed.requests] == [(404, "/none.txt")]
     assert parsed.complaint == ""
 
 
@@ -217,7 +238,9 @@ def test_wget2s_version_is_what_tls_agreed_on(folder: str, version: str) -> None
     """Its statistics are in two files."""
     parsed = read("wget2-stats", f"wget2-2.2.0/{folder}/wget2-site.csv")
     assert answers(parsed) == [(version, 200, 10**6)]
-    assert [(one.tls_version, one.resumed) for one in parsed.requests] == [("TLSv1.3", False)]
+    assert [(request.tls_version, request.resumed) for request in parsed.requests] == [
+        ("TLSv1.3", False)
+    ]
 
 
 def test_wget2s_failures_are_complaints() -> None:
@@ -253,7 +276,7 @@ def test_each_attempt_of_wget_is_a_request() -> None:
     """Byte counts begin at the file's first byte, whatever the attempt's first byte is."""
     parsed = read("wget-log", "wget-1.25.0/resumed.txt")
     assert answers(parsed) == [("1.1", 200, 1_933_066), ("1.1", 206, 3_066_934)]
-    assert {one.path for one in parsed.requests} == {"/5M.txt"}
+    assert {request.path for request in parsed.requests} == {"/5M.txt"}
     assert parsed.complaint == ""
 
 
@@ -306,7 +329,7 @@ def test_curls_last_run_is_its_complaint(tmp_path: Path) -> None:
     assert len(curl.parse(log).requests) == 2
     log.write_text("\n".join([first, json.dumps(refused)]))
     parsed = curl.parse(log)
-    assert [one.status for one in parsed.requests] == [200, 0]
+    assert [request.status for request in parsed.requests] == [200, 0]
     assert parsed.complaint == "refused"
 
 
@@ -337,8 +360,8 @@ def test_h2loads_requests_share_its_bytes(folder: str, version: str) -> None:
     """Each request has its own times."""
     parsed = read("h2load-log", f"h2load-1.64.0/{folder}/h2load.txt")
     assert answers(parsed) == [(version, 200, 10**6)] * 8
-    assert {one.cipher for one in parsed.requests} == {AES_128}
-    assert min(one.began_s or 0.0 for one in parsed.requests) == 0
+    assert {request.cipher for request in parsed.requests} == {AES_128}
+    assert min(request.began_s or 0.0 for request in parsed.requests) == 0
     assert metrics(parsed)["client_total_time"] > 0
 
 

@@ -36,11 +36,11 @@ def test_a_broken_response_always_has_a_flag(name: str) -> None:
     """The proxy's own flag shows it or, without one, the response's length."""
     read = known()[READERS.get(name, "access-log-json")]
     parsed = read(FOLDER / name / "proxy.jsonl").requests
-    reported = [(one.http_version, one.status, one.flags) for one in parsed]
+    reported = [(request.http_version, request.status, request.flags) for request in parsed]
     assert reported[:3] == CLEAN
     assert [flags for _, _, flags in reported[3:]] == FLAGS[name]
     assert all(flags or status != 200 for _, status, flags in reported[3:])
-    assert {one.attempts for one in parsed} <= {1, None}
+    assert {request.attempts for request in parsed} <= {1, None}
 
 
 @pytest.mark.parametrize("name", ["envoy-1.40.0", "haproxy-3.2.26", "caddy-2.11.7"])
@@ -48,17 +48,19 @@ def test_the_upstream_version_is_read(name: str) -> None:
     """Nginx does not log it; the upstream server does."""
     read = known()[READERS.get(name, "access-log-json")]
     parsed = read(FOLDER / name / "proxy.jsonl").requests
-    assert [one.upstream_http_version for one in parsed[:3]] == ["2", "2", "2"]
-    assert {one.tls_version for one in parsed} == {"TLSv1.3"}
+    assert [request.upstream_http_version for request in parsed[:3]] == ["2", "2", "2"]
+    assert {request.tls_version for request in parsed} == {"TLSv1.3"}
 
 
 def test_envoys_log_as_a_server_has_no_failed_attempts() -> None:
     """Envoy's own file server sent files, an empty and a missing one among them."""
     parsed = known()["access-log-json"](FOLDER / "envoy-1.40.0/server.jsonl").requests
-    reported = [(one.http_version, one.status, one.body_bytes) for one in parsed[:6]]
+    reported = [
+        (request.http_version, request.status, request.body_bytes) for request in parsed[:6]
+    ]
     assert reported == [(v, 200, size) for v in ("1.1", "2", "3") for size in (0, 10**6)]
     assert parsed[6].status == 404
-    assert {one.flags for one in parsed} == {""}
+    assert {request.flags for request in parsed} == {""}
 
 
 def test_tunnels_are_not_requests(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def cast(client: object, server: object, **others: object) -> dict[str, Any]:
 
 def result(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
     mistakes = role_mistakes(catalog.load(folders), scenario)
-    return {format_path(one.path): one.reason for one in mistakes}
+    return {format_path(mistake.path): mistake.reason for mistake in mistakes}
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_all_obstacles_to_resuming_are_reported_at_once() -> None:
     )
     stated["workload"] = {"kind": "download", "size": "1 kB", "files": 2}
     wrong = [*role_mistakes(catalog.load(), stated)]
-    assert [one.reason.partition(" ")[0] for one in wrong] == ["gtlsclient", "a", "aioquic"]
-    assert all(one.remedy for one in wrong)
+    assert [mistake.reason.partition(" ")[0] for mistake in wrong] == ["gtlsclient", "a", "aioquic"]
+    assert all(mistake.remedy for mistake in wrong)
     assert "parallel" in wrong[1].reason
 
 

@@ -48,7 +48,9 @@ def part(recipe: Recipe, role: RoleName, version: str, **changes: object) -> Par
 
 def parts(recipe: Recipe) -> Iterator[Part]:
     """Yield a part for each combination that a recipe declares."""
-    resumptions = [one for one in ("none", "resumed", "early data") if one in recipe.workloads]
+    resumptions = [
+        visit for visit in ("none", "resumed", "early data") if visit in recipe.workloads
+    ]
     quic = recipe.congestion_control.quic
     controls = quic.choices if quic else {}
     for role, version in itertools.product(recipe.roles, recipe.http_versions):
@@ -107,7 +109,7 @@ def test_every_congestion_control_changes_the_command(name: str) -> None:
     for role in recipe.roles if choices else ():
         requested = [part(recipe, role, "3", congestion_control=stated) for stated in choices]
         planned = [recipe.plan(one) for one in requested]
-        started = {(one.argv, tuple(one.files.values())) for one in planned}
+        started = {(spec.argv, tuple(spec.files.values())) for spec in planned}
         assert len(started) == len(requested), role
 
 

@@ -52,7 +52,9 @@ class Service:
 
     def is_in_a_trial(self) -> bool:
         """Whether a trial's emulator runs below it."""
-        return any(one.name == "httpbed-link" for one in process_tree.descendants(self.pid))
+        return any(
+            descendant.name == "httpbed-link" for descendant in process_tree.descendants(self.pid)
+        )
 
 
 @contextlib.contextmanager

@@ -107,7 +107,7 @@ class ScriptedWorkers:
             worker = self._workers[name]
             asyncio.run_coroutine_threadsafe(worker.close(executor_wait=False), self._loop).result()
             raise
-        return BlockEnd([self._files(request, one) for one in records], None, now_s, now_s)
+        return BlockEnd([self._files(request, record) for record in records], None, now_s, now_s)
 
     def _files(self, request: BlockRequest, record: Record) -> AttemptFiles:
         campaign = campaigns.Campaign(self.folder / request.key / record.attempt.id)

@@ -58,7 +58,7 @@ def segments(transfer: Transfer, side: Side, *, port: int = CLIENT_PORT) -> list
         if at >= 0
     ]
     # Of one time, what arrives comes before what is sent.
-    return sorted(found, key=lambda one: (one.at, one.is_down == (side == "server")))
+    return sorted(found, key=lambda segment: (segment.at, segment.is_down == (side == "server")))
 
 
 def _seen(sent: Sent, *, is_own: bool) -> list[int]:
@@ -84,15 +84,24 @@ def _up(answers: Sent) -> list[tuple[int, int, int, int, int]]:
 
 def pcapng(some: list[Segment]) -> bytes:
     """Return a capture of segments."""
-    return SECTION + INTERFACE + b"".join(packet(one.frame(), START + one.at) for one in some)
+    return (
+        SECTION
+        + INTERFACE
+        + b"".join(packet(segment.frame(), START + segment.at) for segment in some)
+    )
 
 
 def pcap(some: list[Segment], order: str = "<", unit: int = 1000) -> bytes:
     """Return a capture of segments in the older format."""
     magic = 0xA1B2C3D4 if unit == 1000 else 0xA1B23C4D
     data = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262144, 1)
-    for one in some:
-        frame, at = one.frame(), START + one.at
-        words = (at // 10**9, at % 10**9 // unit, len(frame), len(frame) + max(0, one.payload - 1))
+    for segment in some:
+        frame, at = segment.frame(), START + segment.at
+        words = (
+            at // 10**9,
+            at % 10**9 // unit,
+            len(frame),
+            len(frame) + max(0, segment.payload - 1),
+        )
         data += struct.pack(order + "IIII", *words) + frame
     return data

@@ -35,4 +35,4 @@ def _calibrate(work: Work) -> dict[str, Any]:
     bench = Bench(work.root, SEED, polls=False)
     job.begin()
     verdicts = asyncio.run(session.calibrate(cells, bench, tell=lambda _: None))
-    return {"verdicts": [one.as_json() for one in verdicts]}
+    return {"verdicts": [verdict.as_json() for verdict in verdicts]}

@@ -68,7 +68,7 @@ class Said:
 def har(entries: Iterable[Said | dict[str, Any]]) -> str:
     """Write a HAR file of one page."""
     page = {"id": PAGE, "startedDateTime": _BEGAN.isoformat(), "title": "", "pageTimings": {}}
-    written = [one.entry() if isinstance(one, Said) else one for one in entries]
+    written = [entry.entry() if isinstance(entry, Said) else entry for entry in entries]
     creator = {"name": "written by hand", "version": "1"}
     log = {"version": "1.2", "creator": creator, "pages": [page], "entries": written}
     return json.dumps({"log": log})

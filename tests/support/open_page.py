@@ -135,9 +135,9 @@ def _attached(client: DevToolsClient, address: str) -> OpenPage:
 def _pipe() -> tuple[int, int]:
     """Make a pipe whose ends are not those that the browser uses."""
     ends = os.pipe()
-    high = tuple(fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE) for one in ends)
-    for one in ends:
-        os.close(one)
+    high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, FIRST_FREE) for end in ends)
+    for end in ends:
+        os.close(end)
     return high[0], high[1]
 
 

@@ -100,11 +100,11 @@ class Run:
     def sandboxes(self) -> list[Sandbox]:
         """Return the sandbox of each trial under way."""
         outer = [
-            one
-            for one in process_tree.descendants(self.pid)
-            if one.name == _SANDBOX and one.parent == self.pid
+            descendant
+            for descendant in process_tree.descendants(self.pid)
+            if descendant.name == _SANDBOX and descendant.parent == self.pid
         ]
-        return [self._sandbox(one.pid) for one in outer]
+        return [self._sandbox(entry.pid) for entry in outer]
 
     def sandbox(self) -> Sandbox | None:
         """Return the sandbox of the trial that is longest under way; None between trials."""
@@ -129,9 +129,9 @@ class Run:
 
         def appeared() -> bool:
             found.extend(
-                one
-                for one in self.sandboxes()
-                if kind in one.pids and one.pids["outer"] not in seen
+                sandbox
+                for sandbox in self.sandboxes()
+                if kind in sandbox.pids and sandbox.pids["outer"] not in seen
             )
             return bool(found) or self.is_over()
 

@@ -64,7 +64,7 @@ def relogged(part: str = "server", **changes: Any) -> Fault:
     """Return the fault that a part logged something else for all its requests."""
 
     def plant(evidence: AttemptEvidence) -> AttemptEvidence:
-        requests = [replace(one, **changes) for one in evidence.reports[part].requests]
+        requests = [replace(request, **changes) for request in evidence.reports[part].requests]
         return logged(*requests, part=part)(evidence)
 
     return plant

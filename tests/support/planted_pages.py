@@ -40,7 +40,7 @@ def longest(load: dict[str, Any]) -> tuple[str, set[str]]:
         key = step["what"], step["url"]
         totals[key] += step["end_s"] - step["begin_s"]
         urls[key] |= {step["url"], step["behind"]}
-    top = max(totals, key=lambda one: totals[one])
+    top = max(totals, key=lambda total: totals[total])
     return top[0], urls[top]
 
 

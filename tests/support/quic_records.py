@@ -38,7 +38,7 @@ def records(transfer: Transfer, vantage: Vantage, *, limits: bool = True) -> lis
         if place == 2:
             frames = [{"frame_type": "stream", "stream_id": 0, "offset": 0, "length": 50}]
         rows.append((at, packet("received" if is_server else "sent", place, frames)))
-    rows.sort(key=lambda one: one[0])
+    rows.sort(key=lambda row: row[0])
     owner = "remote" if is_server else "local"
     own = {"owner": owner, "initial_max_stream_data_bidi_local": WINDOW * PAYLOAD}
     parameters = {"time": rows[0][0] / MS, "name": "transport:parameters_set", "data": own}

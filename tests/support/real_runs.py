@@ -168,7 +168,11 @@ def check(record: Record, name: str) -> Check:
 
 def values(record: Record) -> dict[str, float]:
     """Return an attempt's observations by metric."""
-    return {one.metric: one.value for one in record.observations if not one.item}
+    return {
+        observation.metric: observation.value
+        for observation in record.observations
+        if not observation.item
+    }
 
 
 def artifact(directory: Path, record: Record, name: str) -> Any:

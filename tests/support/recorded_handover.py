@@ -90,5 +90,5 @@ def connections(evidence: AttemptEvidence, *told: dict[str, Any]) -> AttemptEvid
 
 def on(evidence: AttemptEvidence, link: str, **changes: Any) -> dict[str, Any]:
     """Return the recorded connection on a link, with changes."""
-    one = next(one for one in evidence.connections if one["link"] == link)
+    one = next(connection for connection in evidence.connections if connection["link"] == link)
     return {**copy.deepcopy(dict(one)), **changes}

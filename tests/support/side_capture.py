@@ -40,7 +40,7 @@ def frames_at(artifacts: Path, side: Side, direction_down: int = 1) -> list[tupl
     data = (artifacts / "link.pcapng").read_bytes()
     chunks = [*capture_file.frames(data, Ending())]
     place, interface, size = (
-        np.concatenate([getattr(one, name) for one in chunks])
+        np.concatenate([getattr(chunk, name) for chunk in chunks])
         for name in ("place", "interface", "captured")
     )
     log = packet_log.load(artifacts / "packets.tsv", is_cut_off=True)

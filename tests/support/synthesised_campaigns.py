@@ -185,9 +185,14 @@ def _record(
         cpus=draw.uniform(0.1, 0.2),
     )
     observations = template.observations if kind == "completed" else []
-    scaled = [_scaled(one, seconds / _request_time(template)) for one in observations]
+    scaled = [
+        _scaled(observation, seconds / _request_time(template)) for observation in observations
+    ]
     goodput = units.parse_size(trial.levels["size"]) * 8 / seconds
-    own = [_of_value(one, goodput) if one.metric == "goodput" else one for one in scaled]
+    own = [
+        _of_value(observation, goodput) if observation.metric == "goodput" else observation
+        for observation in scaled
+    ]
     return Record(attempt=attempt, observations=own)
 
 
@@ -197,7 +202,11 @@ def _template(version: str) -> Record:
 
 
 def _request_time(template: Record) -> float:
-    return next(one.value for one in template.observations if one.metric == "request_time")
+    return next(
+        observation.value
+        for observation in template.observations
+        if observation.metric == "request_time"
+    )
 
 
 def _scaled(one: Observation, factor: float) -> Observation:

@@ -77,7 +77,7 @@ def test_a_whole_attempt_is_read_back() -> None:
     assert [len(pings_s) for pings_s in observed.pings_s.values()] == [3]
     assert observed.algorithms == {"server": {"cubic"}}
     assert [connection["protocol"] for connection in observed.connections] == ["tcp"]
-    assert [one.http_version for one in observed.reports["server"].requests] == ["2"]
+    assert [request.http_version for request in observed.reports["server"].requests] == ["2"]
 
 
 def test_evidence_of_a_trial_without_a_client_is_read(tmp_path: Path) -> None:
@@ -89,7 +89,9 @@ def test_evidence_of_a_trial_without_a_client_is_read(tmp_path: Path) -> None:
     assert observed.client is None
     assert observed.link == {}
     whole = observations(recorded_evidence(H2_LOSS))
-    assert observations(observed) == [one for one in whole if one.metric == "rtt"]
+    assert observations(observed) == [
+        observation for observation in whole if observation.metric == "rtt"
+    ]
 
 
 def test_request_time_ends_with_the_clients_fin_over_tcp() -> None:
@@ -128,12 +130,14 @@ def test_request_time_ends_with_the_last_of_several_connections() -> None:
 def test_a_completed_trial_has_every_metric_that_applies_to_it(name: str, more: set[str]) -> None:
     """The descriptors say which metrics apply; QUIC hides retransmissions."""
     taken = observations(recorded_evidence(name), name)
-    values = {one.metric: one.value for one in taken if not one.item}
+    values = {
+        observation.metric: observation.value for observation in taken if not observation.item
+    }
     applies = {"every trial", "download", "transfer", *more}
-    assert {one.metric for one in taken} == {
+    assert {observation.metric for observation in taken} == {
         name for name, metric in METRICS.items() if metric.applies in applies
     }
-    assert {one.metric for one in taken if one.item} == {
+    assert {observation.metric for observation in taken if observation.item} == {
         name for name, metric in METRICS.items() if metric.applies in applies and metric.per_item
     }
     size = trial(name).scenario().workload.body_bytes()
@@ -150,7 +154,9 @@ def test_packet_loss_counts_every_packet_to_the_client_that_did_not_arrive() -> 
     packets = observed.link["directions"][1]["packets"]
     assert (packets["in"], packets["lost"], packets["queue_dropped"]) == (714, 13, 0)
     packets |= {"delivered": 690, "queue_dropped": 4, "aqm_dropped": 2, "in_flight": 5}
-    (loss,) = [one for one in observations(observed) if one.metric == "packet_loss"]
+    (loss,) = [
+        observation for observation in observations(observed) if observation.metric == "packet_loss"
+    ]
     assert (loss.value, loss.source) == (19 / 714, "wire")
 
 
@@ -159,15 +165,19 @@ def test_a_link_of_the_kernel_has_no_packet_loss() -> None:
     observed = recorded_evidence(H2_LOSS)
     for direction in observed.link["directions"]:
         direction["packets"] = {"in": 10, "delivered": 9, "not_seen_leaving": 1}
-    assert "packet_loss" not in {one.metric for one in observations(observed)}
+    assert "packet_loss" not in {observation.metric for observation in observations(observed)}
 
 
 def test_each_file_has_a_time_of_its_own() -> None:
     """The slowest and the median are computed from them."""
     taken = observations(recorded_evidence(PROXIED), PROXIED)
-    times = {one.item: one.value for one in taken if one.metric == "file_time"}
+    times = {
+        observation.item: observation.value
+        for observation in taken
+        if observation.metric == "file_time"
+    }
     assert set(times) == {f"100000-{number}.txt" for number in range(1, 6)}
-    whole = {one.metric: one.value for one in taken if not one.item}
+    whole = {observation.metric: observation.value for observation in taken if not observation.item}
     assert whole["file_time_slowest"] == max(times.values())
     assert whole["file_time_median"] == sorted(times.values())[2]
 

@@ -47,17 +47,17 @@ def test_the_authority_of_guests_signed_the_certificates(caches: list[dict[str, 
     """Each has its own serial number, and is valid when a guest starts."""
     authority = x509.load_pem_x509_certificate(caches[0][AUTHORITY])
     found = certificates(caches[0])
-    for one in found:
-        one.verify_directly_issued_by(authority)
-        assert one.not_valid_before_utc < GUEST_STARTS < one.not_valid_after_utc
-    assert len({one.serial_number for one in (authority, *found)}) == 1 + len(found)
+    for certificate in found:
+        certificate.verify_directly_issued_by(authority)
+        assert certificate.not_valid_before_utc < GUEST_STARTS < certificate.not_valid_after_utc
+    assert len({certificate.serial_number for certificate in (authority, *found)}) == 1 + len(found)
 
 
 def test_certificates_by_the_real_clock_are_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caches: list[dict[str, bytes]]
 ) -> None:
     """Two users share no key with each other, nor with guests."""
-    keys = {one["server.key"] for one in caches}
+    keys = {cache["server.key"] for cache in caches}
     for user in ("one", "another"):
         monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / user))
         keys.add(contents(tls_certificates.ensure(NOW))["server.key"])

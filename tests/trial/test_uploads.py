@@ -36,7 +36,7 @@ EARLY = 65_386
 
 
 def value(metric: str, found: list[Observation]) -> float:
-    (one,) = [one.value for one in found if one.metric == metric]
+    (one,) = [observation.value for observation in found if observation.metric == metric]
     return one
 
 
@@ -94,7 +94,7 @@ def test_metrics_of_a_direction_are_of_the_bodies_direction() -> None:
     again = connection["client_retransmitted_bytes"] / connection["client_payload_bytes"]
     assert value("retransmitted_share", found) == again > 0
     assert value("goodput", found) < 4e6
-    assert "time_to_first_byte" not in {one.metric for one in found}
+    assert "time_to_first_byte" not in {observation.metric for observation in found}
 
 
 def test_the_plan_gives_the_file_to_the_client_and_a_folder_to_the_server() -> None:
@@ -114,7 +114,7 @@ def test_a_request_that_a_client_reports_with_another_success_is_accepted() -> N
     """A server may answer a PUT with 200, 201 or 204."""
     for status in (200, 201, 204):
         requests: list[LoggedRequest] = [
-            replace(one, status=status) for one in EVIDENCE.reports["server"].requests
+            replace(request, status=status) for request in EVIDENCE.reports["server"].requests
         ]
         evidence = relogged("client", status=status)(logged(*requests)(EVIDENCE))
         assert broken(evidence, UPLOADED) == set()
@@ -145,6 +145,6 @@ def test_an_upload_beside_a_download_has_no_share() -> None:
         }
         mixed = plan.plan(trial(UPLOADED).model_copy(update={"document": document}), CATALOG)
         attempt = JudgedAttempt(mixed, judged_attempt(EVIDENCE, UPLOADED).setup, shared)
-        found = {one.metric for one in verdict.observations(attempt)}
+        found = {observation.metric for observation in verdict.observations(attempt)}
         assert "rate_while_shared" in found
         assert ({"share", "jain_index"} <= found) is has_share

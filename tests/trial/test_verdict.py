@@ -132,7 +132,11 @@ def test_the_recorded_attempts_complete_again(name: str) -> None:
     record = judged(name)
     assert record.attempt.outcome == Outcome(kind="completed")
     assert broken(recorded_evidence(name), name) == set()
-    assert {one.metric for one in record.observations} >= {"request_time", "rtt", "goodput"}
+    assert {observation.metric for observation in record.observations} >= {
+        "request_time",
+        "rtt",
+        "goodput",
+    }
     assert judged(name) == record
 
 
@@ -219,11 +223,11 @@ def test_a_fault_behind_a_proxy_makes_the_outcome_failed(fault: Fault, check: st
 def test_a_server_without_a_log_is_judged_by_the_client() -> None:
     """What neither reports is not observed."""
     evidence = replace(logged()(recorded_evidence(H2_LOSS)), silent=frozenset({"server"}))
-    (protocol,) = (one for one in checks(evidence) if one.name == "protocol used")
+    (protocol,) = (check for check in checks(evidence) if check.name == "protocol used")
     assert protocol.figure == "1 request(s) HTTP/2, by the client"
     assert ending(evidence).kind == "completed"
     evidence = logged(part="client")(evidence)
-    (protocol,) = (one for one in checks(evidence) if one.name == "protocol used")
+    (protocol,) = (check for check in checks(evidence) if check.name == "protocol used")
     assert (protocol.passed, protocol.figure) == (None, "tcp, by the packets; no log reports more")
 
 
@@ -254,7 +258,7 @@ def test_a_timed_out_client_is_data() -> None:
     late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
     late = logged()(stored(None)(late))
     assert ending(late).kind == "timed out"
-    metrics = {one.metric for one in observations(late)}
+    metrics = {observation.metric for observation in observations(late)}
     assert not metrics & {"request_time", "goodput"}
 
 
@@ -333,9 +337,9 @@ def drops(dropped: int, share: float, source: str = machine_load.BY_TASK) -> Che
     datagrams = {"client": HostDatagrams(8000, dropped), "server": HostDatagrams(4000, 0)}
     evidence = replace(recorded_evidence(H3_CLEAN), pressure=told, datagrams=datagrams)
     found = checks(evidence, H3_CLEAN)
-    (other,) = (one for one in found if one.name == SOCKET_DROPS.title(where="server"))
+    (other,) = (check for check in found if check.name == SOCKET_DROPS.title(where="server"))
     assert other.passed
-    return next(one for one in found if one.name == SOCKET_DROPS.title(where="client"))
+    return next(check for check in found if check.name == SOCKET_DROPS.title(where="client"))
 
 
 def test_a_dropped_datagram_is_the_beds_fault_only_where_others_had_the_cpus() -> None:
@@ -351,8 +355,10 @@ def test_a_dropped_datagram_is_the_beds_fault_only_where_others_had_the_cpus() -
 
 def test_an_attempt_of_before_the_counters_is_valid() -> None:
     """What no file tells is not observed."""
-    found = [one for one in checks(recorded_evidence(H3_CLEAN), H3_CLEAN) if "UDP" in one.name]
-    assert [one.passed for one in found] == [None, None]
+    found = [
+        check for check in checks(recorded_evidence(H3_CLEAN), H3_CLEAN) if "UDP" in check.name
+    ]
+    assert [check.passed for check in found] == [None, None]
 
 
 def test_a_short_transfer_is_not_invalid_for_its_own_start() -> None:

@@ -32,6 +32,6 @@ def test_the_trials_of_a_cluster_take_as_long_as_here(
         Run(file, elsewhere, "--cluster", address, "--clock", "virtual") as run,
     ):
         assert run.wait() == 0, run.log
-    times = [of_trials(query.read(one), "request_time") for one in (here, elsewhere)]
+    times = [of_trials(query.read(path), "request_time") for path in (here, elsewhere)]
     assert len(times[0]) == 2
     assert times[1] == pytest.approx(times[0], rel=1e-3)

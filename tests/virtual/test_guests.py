@@ -76,9 +76,11 @@ def test_the_fate_of_every_packet_is_the_one_that_its_seed_gives(
 ) -> None:
     """The link loses packets in a guest as it does in real time, and the check sees it."""
     records = lossy.run(tmp_path / "campaign")
-    drawn = [one for record in records for one in record.attempt.checks if one.check == AS_DRAWN.id]
+    drawn = [
+        check for record in records for check in record.attempt.checks if check.check == AS_DRAWN.id
+    ]
     assert drawn
-    assert all(one.passed for one in drawn)
+    assert all(check.passed for check in drawn)
     assert all(values(record)["packet_loss"] > 0 for record in records)
 
 
@@ -106,7 +108,7 @@ def test_a_killed_guest_is_an_invalid_attempt_and_the_campaign_goes_on(
     killer.start()
     records = lossy.run(tmp_path / "killed")
     killer.join()
-    (invalid,) = [one for one in records if one.attempt.outcome.kind == "invalid"]
+    (invalid,) = [record for record in records if record.attempt.outcome.kind == "invalid"]
     assert "the guest ended with" in invalid.attempt.outcome.reason
     lossy.run(tmp_path / "whole")
     whole = evidence(tmp_path / "whole")

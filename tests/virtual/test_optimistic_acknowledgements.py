@@ -27,7 +27,7 @@ def test_quiche_closes_the_connection_of_such_a_client_alone(tmp_path: Path) -> 
     done = httpbed("run", file, "--clock", "virtual", "-o", tmp_path / "kept", within_s=RUN_S)
     assert done.returncode == 0, done.stderr
     attempts = campaigns.open_existing(tmp_path / "kept").attempts().values()
-    ends = {one.trial.levels["acknowledges"]: one.outcome for one in attempts}
+    ends = {attempt.trial.levels["acknowledges"]: attempt.outcome for attempt in attempts}
     assert ends["received"].kind == "completed", ends["received"].reason
     assert ends["all"].kind == "failed"
     assert PROTOCOL_VIOLATION in ends["all"].reason

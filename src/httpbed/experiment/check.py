@@ -230,9 +230,9 @@ def _every() -> tuple[CheckDescriptor, ...]:
     own = [one for one in globals().values() if isinstance(one, CheckDescriptor)]
     every = [*own, *(one for table in CHECK_TABLES.provided() for one in table)]
     refuse_duplicates("checks", [one.id for one in every])
-    return tuple(sorted(every, key=lambda one: one.of))
+    return tuple(sorted(every, key=lambda descriptor: descriptor.of))
 
 
 CHECKS: tuple[CheckDescriptor, ...] = _every()
 """Every check that an attempt may have, in the order of a report: those of the bed first."""
-CHECK_BY_ID: Mapping[str, CheckDescriptor] = {one.id: one for one in CHECKS}
+CHECK_BY_ID: Mapping[str, CheckDescriptor] = {check.id: check for check in CHECKS}

@@ -195,7 +195,7 @@ def differences(old: Version, new: Version, ran: Collection[str]) -> list[Differ
     ``ran`` are the identifiers of old trials with an attempt: the new version needs their levels.
     """
     found = [*_header_differences(old, new)]
-    if not any(one.key.startswith("factors") for one in found):
+    if not any(difference.key.startswith("factors") for difference in found):
         found += [*_of_treatments(old, new), *_of_dropped(old, new, ran)]
     return list(dict.fromkeys(found))
 
@@ -204,7 +204,7 @@ def _header_differences(old: Version, new: Version) -> Iterator[Difference]:
     """Compare the name, the seed and the names of the factors."""
     for key in ("name", "seed"):
         yield from _compared(old.document.get(key), new.document.get(key), (key,))
-    before, now = (one.document.get("factors", {}) for one in (old, new))
+    before, now = (version.document.get("factors", {}) for version in (old, new))
     for name in dict.fromkeys([*before, *now]):
         if (name in before) != (name in now):
             yield from _compared(
@@ -243,7 +243,7 @@ def _of_dropped(old: Version, new: Version, ran: Collection[str]) -> Iterator[Di
 
 
 def _time_limit(old: Version, new: Version) -> Iterator[Difference]:
-    before, now = (one.document.get("time_limit", _ABSENT) for one in (old, new))
+    before, now = (version.document.get("time_limit", _ABSENT) for version in (old, new))
     return _compared(before, now, ("time_limit",))
 
 

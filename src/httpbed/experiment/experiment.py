@@ -237,10 +237,12 @@ class Experiment(Value):
     def reduced_to(self, treatments: Collection[Mapping[str, str]], replicates: int) -> Experiment:
         """Return the experiment with only some treatments of its factors, and so many blocks."""
         groups = [
-            Group(name="chosen", levels={name: [level] for name, level in one.items()})
-            for one in treatments
+            Group(name="chosen", levels={name: [level] for name, level in treatment.items()})
+            for treatment in treatments
         ]
-        exclude = [one for one in self.exclude if not any(map(one.matches, treatments))]
+        exclude = [
+            exclusion for exclusion in self.exclude if not any(map(exclusion.matches, treatments))
+        ]
         update = {"groups": groups, "exclude": exclude, "replicates": replicates}
         reduced = self.model_copy(update=update)
         return reduced.model_copy(update={"factors": reduced.used_factors()})

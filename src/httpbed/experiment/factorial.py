@@ -131,7 +131,9 @@ def most(factors: Factors, groups: Sequence[Group] = ()) -> int:
 
     A treatment in two groups counts twice, and exclusions do not count.
     """
-    return sum(math.prod(map(len, one.values())) for one in _factorials(factors, groups))
+    return sum(
+        math.prod(map(len, factorial.values())) for factorial in _factorials(factors, groups)
+    )
 
 
 def narrowed(factors: Factors, kept: Factors) -> dict[str, list[str]]:
@@ -186,7 +188,9 @@ def _union(factors: Factors, factorials: Sequence[Factors]) -> Iterator[tuple[st
         yield from itertools.product(*factorials[0].values())
         return
     ranks = [*_ranks(factors).values()]
-    union = {levels for one in factorials for levels in itertools.product(*one.values())}
+    union = {
+        levels for factorial in factorials for levels in itertools.product(*factorial.values())
+    }
     yield from sorted(
         union, key=lambda levels: [rank[level] for rank, level in zip(ranks, levels, strict=True)]
     )

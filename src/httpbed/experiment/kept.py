@@ -33,8 +33,8 @@ class KeptKind:
 
 
 KINDS: Mapping[str, KeptKind] = {
-    one.name: one
-    for one in (
+    kind.name: kind
+    for kind in (
         KeptKind(
             "qlog",
             "the events of each QUIC connection, as a program records them, for qvis",

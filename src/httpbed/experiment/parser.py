@@ -206,7 +206,7 @@ def unread_entries(document: Mapping[str, Any]) -> dict[str, list[str]]:
     """
     found = {
         table.field: [
-            str(one.get("id")) for one in _entries(document, table) if _is_unread(table, one)
+            str(entry.get("id")) for entry in _entries(document, table) if _is_unread(table, entry)
         ]
         for table in STATED_TABLES.provided()
     }
@@ -220,7 +220,7 @@ def unread_workloads(document: Mapping[str, Any]) -> list[str]:
     levels = _stated_factors(document).get(factor) if isinstance(factor, str) else None
     tables = levels.values() if isinstance(levels, Mapping) else [stated]
     read = map(workload_kinds.of_campaign, tables)
-    return sorted({one.kind for one in read if isinstance(one, UnreadWorkload)})
+    return sorted({workload.kind for workload in read if isinstance(workload, UnreadWorkload)})
 
 
 def _readable(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,8 +229,8 @@ def _readable(document: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: value for name, value in document.items() if name not in unread}
     for table in STATED_TABLES.provided():
         entries = _entries(document, table)
-        if any(_is_unread(table, one) for one in entries):
-            known[table.name] = [one for one in entries if not _is_unread(table, one)]
+        if any(_is_unread(table, entry) for entry in entries):
+            known[table.name] = [entry for entry in entries if not _is_unread(table, entry)]
     report = document.get("report")
     if isinstance(report, Mapping) and is_unknown_metric(report.get("metric")):
         known["report"] = {key: value for key, value in report.items() if key != "metric"}
@@ -258,7 +258,7 @@ def _is_unread(table: StatedTable, entry: Any) -> bool:
 
 def _is_table(value: Any) -> bool:
     tables = value if isinstance(value, list) else [value]
-    return bool(tables) and all(isinstance(one, Mapping) for one in tables)
+    return bool(tables) and all(isinstance(table, Mapping) for table in tables)
 
 
 def format_path(path: KeyPath) -> str:

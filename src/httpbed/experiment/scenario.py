@@ -115,7 +115,10 @@ class Scenario(Value):
     def words(self) -> frozenset[str]:
         """What of the addons it may be about: its kinds of workload, and hand-overs."""
         return frozenset(
-            {*(one.kind for one in self.workloads()), *(["handover"] if self.handover else ())}
+            {
+                *(workload.kind for workload in self.workloads()),
+                *(["handover"] if self.handover else ()),
+            }
         )
 
     def parts(self) -> Iterator[tuple[str, Role, str]]:

@@ -33,7 +33,7 @@ class TableProblemsError(Exception):
 
     def __init__(self, problems: Iterable[TableProblem]) -> None:
         self.problems = tuple(dict.fromkeys(problems))
-        super().__init__("; ".join(one.reason for one in self.problems))
+        super().__init__("; ".join(problem.reason for problem in self.problems))
 
 
 def require_none(problems: Iterable[TableProblem]) -> None:

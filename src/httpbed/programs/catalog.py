@@ -87,7 +87,11 @@ class Catalog:
 
     def tunnel_ends(self) -> frozenset[str]:
         """Return the names of the proxies that form tunnels; such a proxy only forwards."""
-        pairs = ((one.name, one.next_proxy) for one in self.recipes.values() if one.next_proxy)
+        pairs = (
+            (recipe.name, recipe.next_proxy)
+            for recipe in self.recipes.values()
+            if recipe.next_proxy
+        )
         return frozenset(name for pair in pairs for name in pair if name)
 
     def installs(self, names: Iterable[str] | None = None) -> dict[Contents, list[str]]:
@@ -97,7 +101,9 @@ class Catalog:
         are installed on demand.
         """
         if names is None:
-            names = (one.name for one in self.recipes.values() if not one.install.on_demand)
+            names = (
+                recipe.name for recipe in self.recipes.values() if not recipe.install.on_demand
+            )
         needed: dict[Contents, list[str]] = {}
         for name in sorted(set(names)):
             if contents := self.recipes[name].install.contents():

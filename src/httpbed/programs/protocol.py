@@ -388,12 +388,12 @@ ADDED_PROGRAMS = Seam("programs", AddedPrograms)
 
 def shipped_folders(name: str) -> list[Traversable]:
     """Return the folders of this name: the core's, and those of addons."""
-    packages = ["httpbed.programs", *(one.package for one in ADDED_PROGRAMS.provided())]
+    packages = ["httpbed.programs", *(programs.package for programs in ADDED_PROGRAMS.provided())]
     return [resources.files(package) / name for package in packages]
 
 
 @cache
 def shipped_programs() -> dict[str, Traversable]:
     """Return the programs that recipes may start, a file or a folder each, by name."""
-    every = (one for folder in shipped_folders("builtin") for one in folder.iterdir())
-    return {one.name: one for one in every if not one.name.startswith("_")}
+    every = (file for folder in shipped_folders("builtin") for file in folder.iterdir())
+    return {file.name: file for file in every if not file.name.startswith("_")}

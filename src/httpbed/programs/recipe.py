@@ -215,8 +215,8 @@ class Recipe(Value):
         how = self.parse_as.get(role, self.parse_)
         report = parsers.read(how.parser, folder / how.file)
         requests = (
-            replace(one, client_left=one.client_left or self.client_left.matches(one))
-            for one in report.requests
+            replace(request, client_left=request.client_left or self.client_left.matches(request))
+            for request in report.requests
         )
         return replace(report, requests=tuple(requests), last_words=self._last_words(role, folder))
 

@@ -89,7 +89,7 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
     judgement = judge(ratio, len(pairs))
     return Ratio(
         n=len(pairs),
-        value=between(*(math.exp(one.value) for one in ratio)),
+        value=between(*(math.exp(end.value) for end in ratio)),
         of_medians=_of_medians(sample, base, pairs),
         interval=ratio_interval(ratio),
         below=int(np.sum(ratios < 1)),
@@ -112,8 +112,8 @@ def ratio_interval(ratio: LogRatio) -> Interval | None:
         return None
     side = ratio.side(1 - CONFIDENCE)
     return Interval(
-        low=_end([one.low(side) for one in ratio], "<"),
-        high=_end([one.high(side) for one in ratio], ">"),
+        low=_end([end.low(side) for end in ratio], "<"),
+        high=_end([end.high(side) for end in ratio], ">"),
         coverage=min(CONFIDENCE, 1 - 2 * side),
     )
 

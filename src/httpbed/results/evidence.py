@@ -107,7 +107,9 @@ def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
         )
         for row in sample.invalid_rows(results)
     ]
-    return tuple(sorted(invalid, key=lambda one: (one.block, one.trial, one.attempt)))
+    return tuple(
+        sorted(invalid, key=lambda attempt: (attempt.block, attempt.trial, attempt.attempt))
+    )
 
 
 def lack_for_strain(results: Results) -> bool:

@@ -162,7 +162,8 @@ def find(
     fairness = {name: samples(results, name) for name in FAIRNESS}
     beside = {"goodput": goodputs, **fairness}
     extensions = {
-        one.name: one.of_treatments(results) for one in EXTENSIONS.provided(words(results.document))
+        extension.name: extension.of_treatments(results)
+        for extension in EXTENSIONS.provided(words(results.document))
     }
     rows = []
     for key in by_treatment:
@@ -200,7 +201,7 @@ def default_metric(results: Results) -> str:
     if "metric" in options.model_fields_set:
         return str(options.metric)
     extensions = EXTENSIONS.provided(words(results.document))
-    proposed = (one.default_metric(results) for one in extensions)
+    proposed = (extension.default_metric(results) for extension in extensions)
     return next(filter(None, proposed), str(options.metric))
 
 
@@ -214,7 +215,10 @@ def default_base(results: Results) -> dict[str, str]:
     if any(levels.get(name) == level for levels in treatments):
         return {name: level}
     network = network_factors(results.document)
-    own = [tuple(pair for pair in one.items() if pair[0] not in network) for one in treatments]
+    own = [
+        tuple(pair for pair in treatment.items() if pair[0] not in network)
+        for treatment in treatments
+    ]
     ((commonest, _),) = Counter(own).most_common(1)
     return dict(commonest)
 
@@ -284,7 +288,7 @@ def _conditions(
 def _total(results: Results, tallies: list[Tally]) -> Tally:
     outcomes: Counter[str] = Counter()
     reasons: Counter[tuple[str, str]] = Counter()
-    for one in tallies:
-        outcomes.update(one.outcomes)
-        reasons.update(one.reasons)
+    for tally in tallies:
+        outcomes.update(tally.outcomes)
+        reasons.update(tally.reasons)
     return Tally(results.planned or results.experiment.blocks, outcomes, reasons)

@@ -109,7 +109,7 @@ def of_pairs(sample: Sample, base: Sample, blocks: Sequence[int]) -> LogRatio:
     """
 
     def located(values: Mapping[int, float], to: Mapping[int, float]) -> OrderStatistics:
-        return location.centre(np.array([math.log(values[one] / to[one]) for one in blocks]))
+        return location.centre(np.array([math.log(values[block] / to[block]) for block in blocks]))
 
     return _log_ratio(sample, base, located)
 

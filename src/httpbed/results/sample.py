@@ -239,7 +239,7 @@ def planned_blocks(results: Results) -> Mapping[TreatmentKey, int]:
     """Number of blocks of each treatment in the design."""
     if results.blocks:
         return results.blocks
-    treatments = [treatment_key(one) for one in results.experiment.treatments()]
+    treatments = [treatment_key(treatment) for treatment in results.experiment.treatments()]
     blocks = results.planned // len(treatments) or results.experiment.blocks
     return dict.fromkeys(treatments, blocks)
 

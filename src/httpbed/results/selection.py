@@ -120,8 +120,10 @@ def _parts(sets: Iterable[Mapping[TreatmentKey, bool]]) -> dict[TreatmentKey, li
 def _selected(
     levels: Mapping[str, str], parts: Sequence[_Part], treatments: Iterable[TreatmentKey], arms: int
 ) -> SelectedArm | None:
-    repeated = sum(one.is_repeated for one in parts)
-    others = float(np.mean([(one.repeated - one.is_repeated) / (one.trials - 1) for one in parts]))
+    repeated = sum(part.is_repeated for part in parts)
+    others = float(
+        np.mean([(part.repeated - part.is_repeated) / (part.trials - 1) for part in parts])
+    )
     if repeated / len(parts) - others < MIN_EXCESS or _p_value(parts) * arms > ERROR_RATE:
         return None
     return SelectedArm(levels, repeated, len(parts), others, frozenset(treatments))
@@ -130,10 +132,10 @@ def _selected(
 def _p_value(parts: Sequence[_Part]) -> float:
     """Return the probability of so many repeated trials of an arm, or more."""
     chances = np.ones(1)
-    for one in parts:
-        share = one.repeated / one.trials
+    for part in parts:
+        share = part.repeated / part.trials
         chances = np.convolve(chances, [1 - share, share])
-    return float(chances[sum(one.is_repeated for one in parts) :].sum())
+    return float(chances[sum(part.is_repeated for part in parts) :].sum())
 
 
 def in_words(arm: SelectedArm) -> str:
@@ -149,4 +151,4 @@ def of_treatments(
     arms: Sequence[SelectedArm], treatments: frozenset[TreatmentKey]
 ) -> Iterator[SelectedArm]:
     """Yield the arms that have any of some treatments."""
-    return (one for one in arms if one.treatments & treatments)
+    return (arm for arm in arms if arm.treatments & treatments)

@@ -176,4 +176,4 @@ TRIAL_ADDITIONS = Seam("additions to trials", TrialAddition)
 def planned(parts: PlannedParts) -> Iterator[AttemptAddition]:
     """Plan everything that addons add to an attempt."""
     additions = TRIAL_ADDITIONS.provided(parts.scenario.words)
-    yield from filter(None, (one.plan(parts) for one in additions))
+    yield from filter(None, (addition.plan(parts) for addition in additions))

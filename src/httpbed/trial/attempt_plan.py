@@ -166,11 +166,13 @@ class AttemptPlan:
 
     def addition(self, kind: type[Addition]) -> Addition | None:
         """Return the addition of one kind, if the attempt has it."""
-        return next((one for one in self.additions if isinstance(one, kind)), None)
+        return next((addition for addition in self.additions if isinstance(addition, kind)), None)
 
     def bed_programs(self) -> dict[str, ProcessSpec]:
         """Return the programs of additions, by the folders they write to."""
-        return {name: spec for one in self.additions for name, spec in one.programs().items()}
+        return {
+            name: spec for addition in self.additions for name, spec in addition.programs().items()
+        }
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Return every process in starting order, without those of additions beside clients."""
@@ -179,7 +181,7 @@ class AttemptPlan:
             *self.bed_programs().values(),
             *self.servers.values(),
             *(ping.process for group in self.pings for ping in group),
-            *(spec for one in self.additions for spec in one.before_clients()),
+            *(spec for addition in self.additions for spec in addition.before_clients()),
             *(visit.process for visit in self.prior_visits),
             *self.network.counter_readings("before-start", "after-start"),
             *(client.process for client in self.clients),

@@ -90,9 +90,9 @@ def _of_client(hop: NetworkHop, chain: Chain, evidence: AttemptEvidence) -> Requ
     if hop.client == chain.client:
         return RequestLog(f"the {chain.client}", requests)
     upstream = tuple(
-        replace(one, http_version=one.upstream_http_version)
-        for one in requests
-        if one.upstream_http_version and len(chain.servers) == 1
+        replace(request, http_version=request.upstream_http_version)
+        for request in requests
+        if request.upstream_http_version and len(chain.servers) == 1
     )
     return RequestLog(f"the {hop.client}'s log", upstream)
 

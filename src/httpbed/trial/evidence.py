@@ -148,7 +148,8 @@ class JudgedAttempt:
     def added(self) -> tuple[AddedJudgement, ...]:
         """The judgements of additions."""
         return tuple(
-            one.judgement(self) for one in TRIAL_ADDITIONS.provided(self.planned.scenario.words)
+            addition.judgement(self)
+            for addition in TRIAL_ADDITIONS.provided(self.planned.scenario.words)
         )
 
     def stores_bodies(self, chain: Chain) -> bool:
@@ -165,7 +166,7 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
     reports = reader.reports()
     files = AttemptFiles(planned, artifacts, evidence, link)
     additions = TRIAL_ADDITIONS.provided(planned.scenario.words)
-    added = filter(None, (one.read(files) for one in additions))
+    added = filter(None, (addition.read(files) for addition in additions))
     return AttemptEvidence(
         failures=evidence.get("failures", {}),
         exits=_exits(evidence, reports),
@@ -262,8 +263,12 @@ def _datagrams(text: str) -> HostDatagrams:
     if len(readings) > 1:
         readings[-1].subtract(readings[0])
     counted = readings[-1]
-    names = {one: [name for name in counted if name.endswith(one)] for one in UDP_COUNTERS}
-    received, full, no_memory = (sum(counted[name] for name in names[one]) for one in UDP_COUNTERS)
+    names = {
+        counter: [name for name in counted if name.endswith(counter)] for counter in UDP_COUNTERS
+    }
+    received, full, no_memory = (
+        sum(counted[name] for name in names[counter]) for counter in UDP_COUNTERS
+    )
     return HostDatagrams(received, full + no_memory)
 
 
@@ -280,7 +285,7 @@ def measured(requests: Sequence[LoggedRequest], visits: int) -> tuple[LoggedRequ
     Their path identifies them; in a log without paths they are the first ones.
     """
     if any(request.path for request in requests):
-        return tuple(one for one in requests if not _is_for(one, PRIOR.path))
+        return tuple(request for request in requests if not _is_for(request, PRIOR.path))
     return tuple(requests[visits:])
 
 

@@ -122,7 +122,11 @@ class NetworkHop:
     def _on(
         self, links: AbstractSet[str], connections: Iterable[Mapping[str, Any]]
     ) -> list[Mapping[str, Any]]:
-        return [one for one in connections if one["link"] in links and self.is_between(one)]
+        return [
+            connection
+            for connection in connections
+            if connection["link"] in links and self.is_between(connection)
+        ]
 
 
 @dataclass(frozen=True)

@@ -130,8 +130,8 @@ class _GroupParts:
             kept=self.kept,
             sender=self._workload.sender,
         )
-        for one in TRIAL_ADDITIONS.provided(self.scenario.words):
-            part = one.part(part, self._workload)
+        for addition in TRIAL_ADDITIONS.provided(self.scenario.words):
+            part = addition.part(part, self._workload)
         return part
 
     def _most_bytes(self) -> int:

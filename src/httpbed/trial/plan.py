@@ -308,7 +308,7 @@ def sandbox_spec(setup: CampaignSetup, planned: TrialPlan, artifacts: Path) -> S
     scenario, attempt = planned.scenario, planned.attempt
     clients = attempt.all_clients()
     served = {
-        **_contents((one.part for one in clients if one.part.sender == "server"), setup),
+        **_contents((client.part for client in clients if client.part.sender == "server"), setup),
         **{
             path: here
             for addition in TRIAL_ADDITIONS.provided(scenario.words)
@@ -374,8 +374,8 @@ def _shown(
     """
     if part not in attempt.servers and part not in attempt.bed_programs():
         known = {f"{CERTIFICATES}/{name}": setup.certificates / name for name in PUBLIC}
-        clients = [one.part for one in attempt.clients if one.part.name == part]
-        return known | _contents((one for one in clients if one.sender == "client"), setup)
+        clients = [client.part for client in attempt.clients if client.part.name == part]
+        return known | _contents((client for client in clients if client.sender == "client"), setup)
     proxies = {hop.client for hop in attempt.hops}
     own = {CERTIFICATES: setup.certificates}
     return own if part in proxies else {**own, **served}

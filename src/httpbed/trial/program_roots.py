@@ -123,7 +123,7 @@ def ensure(
         ConfigError: The user's executables cannot be run; with every reason.
     """
     wanted = [catalog[name] for name in sorted(set(names))]
-    places = _places_here((one for one in wanted if one.install.suite is None), say)
+    places = _places_here((recipe for recipe in wanted if recipe.install.suite is None), say)
     installs = catalog.installs(recipe.name for recipe in wanted)
     own = own or {}
     roots, failures = build([root_filesystem.TOOLS, *own.values(), *installs], say=say)

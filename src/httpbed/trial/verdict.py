@@ -41,13 +41,13 @@ def _link_checks(attempt: JudgedAttempt) -> Iterator[Check]:
 
 
 def _added_bed_checks(attempt: JudgedAttempt) -> Iterator[Check]:
-    for one in attempt.added if attempt.evidence.link else ():
-        yield from one.checks_of_bed()
+    for judgement in attempt.added if attempt.evidence.link else ():
+        yield from judgement.checks_of_bed()
 
 
 def _added_subject_checks(attempt: JudgedAttempt) -> Iterator[Check]:
-    for one in attempt.added:
-        yield from one.checks_of_subject()
+    for judgement in attempt.added:
+        yield from judgement.checks_of_subject()
 
 
 BED_FAMILIES: tuple[Callable[[JudgedAttempt], Iterable[Check]], ...] = (
@@ -101,7 +101,7 @@ def observations(attempt: JudgedAttempt) -> list[Observation]:
         *_proxies(chain, evidence),
         *_cpu(chain, evidence),
         *_shares(attempt.planned.chains, evidence),
-        *(observation for one in attempt.added for observation in one.observations()),
+        *(observation for judgement in attempt.added for observation in judgement.observations()),
     ]
 
 
@@ -159,9 +159,9 @@ def _by_client(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]
 
     The first byte after an upload may be of 100 Continue, which HTTP/1.1 alone waits for.
     """
-    for one in evidence.reports[chain.client].observations:
-        if one.metric != "time_to_first_byte" or chain.workload.sender == "server":
-            yield one
+    for observation in evidence.reports[chain.client].observations:
+        if observation.metric != "time_to_first_byte" or chain.workload.sender == "server":
+            yield observation
 
 
 def _runs(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
@@ -276,11 +276,14 @@ def judge(
     judged = JudgedAttempt(planned, setup, evidence.read(planned, setup.catalog, artifacts))
     checks = every_check(judged)
     return attempt.record(
-        outcome(checks, judged.evidence, *(one.remark() for one in judged.added)),
+        outcome(checks, judged.evidence, *(judgement.remark() for judgement in judged.added)),
         checks,
         phases_s,
         observations(judged),
-        next((events for one in judged.added if (events := one.handovers()) is not None), None),
+        next(
+            (events for judgement in judged.added if (events := judgement.handovers()) is not None),
+            None,
+        ),
         cpus=cpus_needed(judged.evidence),
     )
 

@@ -135,7 +135,7 @@ def test_the_attempt_without_planted_faults_is_possible() -> None:
 
 def test_the_figure_nearest_to_its_bound_is_reported() -> None:
     """The check shows the figure and the bound."""
-    told = {one.name: one.figure for one in checks(recorded_evidence(H2_LOSS))}
+    told = {check.name: check.figure for check in checks(recorded_evidence(H2_LOSS))}
     assert told[REQUESTS] == "2.27386 s for 1 MB to the client; possible: at least 850 ms"
     assert told[STORED].startswith("1 MB of bodies at the client; possible: at most 1.04194 MB")
     assert "possible: at most 2.77512 MB" in told[WINDOWS]

@@ -114,5 +114,5 @@ def test_campaigns_that_do_not_differ_rarely_show_a_change(*, paired: bool) -> N
         ]
         pairs = [(one, other) for one, other in both]
         found = campaign_comparison.of_samples(pairs, [[*BLOCKS] if paired else []] * 12)
-        alarms += any(one.change in {"lower", "higher"} for one in found)
+        alarms += any(difference.change in {"lower", "higher"} for difference in found)
     assert alarms / REPEATS < 0.07  # 5 % and two standard errors

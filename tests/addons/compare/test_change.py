@@ -43,7 +43,7 @@ def slower(share: float, version: str = "3") -> Ends:
 def builds(directory: Path, ends: Ends) -> Path:
     """Make a campaign of two builds."""
     trials = stored_campaigns.loaded(TEXT).trials
-    stored_campaigns.make(directory, [ends(one) for one in trials], TEXT)
+    stored_campaigns.make(directory, [ends(trial) for trial in trials], TEXT)
     return directory
 
 

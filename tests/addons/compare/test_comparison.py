@@ -114,7 +114,7 @@ def test_two_servers_a_proxy_that_asks_over_http_2_and_the_clients_own_knob() ->
 
 def test_a_client_without_a_version_is_each_that_is_answered() -> None:
     """The programs' recipes know."""
-    assert [one["client"] for one in treatments(compare("curl"))] == [
+    assert [treatment["client"] for treatment in treatments(compare("curl"))] == [
         "curl:h1",
         "curl:h2",
         "curl:h3",

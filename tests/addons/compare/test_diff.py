@@ -27,8 +27,10 @@ def made(directory: Path, factor: float, text: str = BLOCKS, sha256: str = "a" *
     manifest = stored_campaigns.manifest(sha256=sha256)
     with campaigns.opened(directory, text, trials, manifest) as campaign:
         records = [
-            stored_campaigns.record(one, seconds=factor * one.block * (1 + one.position / 1000))
-            for one in trials
+            stored_campaigns.record(
+                trial, seconds=factor * trial.block * (1 + trial.position / 1000)
+            )
+            for trial in trials
         ]
         stored_campaigns.keep(campaign, *records)
     return directory

@@ -44,9 +44,11 @@ def test_a_slower_treatment_is_found() -> None:
     rng = np.random.default_rng(1)
     changes = compared(campaign(noisy(rng)), campaign(noisy(rng, {"3": 1.10})))
     assert regression.verdict(changes) == "regression"
-    assert {one.levels["http_version"] for one in changes if one.verdict == "regression"} == {"3"}
-    assert {one.reason for one in changes} == {"", "worse by more than 3 %"}
-    worse = next(one for one in changes if one.verdict == "regression")
+    assert {
+        change.levels["http_version"] for change in changes if change.verdict == "regression"
+    } == {"3"}
+    assert {change.reason for change in changes} == {"", "worse by more than 3 %"}
+    worse = next(change for change in changes if change.verdict == "regression")
     assert worse.low < 1.10 < worse.high
 
 
@@ -86,9 +88,9 @@ def test_a_treatment_that_completes_no_more_is_a_regression(blocks: int, verdict
         return Ending({}, "failed") if levels["http_version"] == "3" else noisy(rng)(levels, block)
 
     changes = compared(campaign(noisy(rng), blocks), campaign(broken, blocks))
-    of_h3 = {one.verdict for one in changes if one.levels["http_version"] == "3"}
+    of_h3 = {change.verdict for change in changes if change.levels["http_version"] == "3"}
     assert of_h3 == {verdict}
-    assert {one.verdict for one in changes if one.levels["http_version"] == "2"} <= {
+    assert {change.verdict for change in changes if change.levels["http_version"] == "2"} <= {
         "pass",
         "inconclusive",
     }
@@ -103,7 +105,7 @@ def test_trials_that_fail_now_are_a_regression() -> None:
         return Ending(outcome="failed", reason="crash") if failed else 1.0
 
     changes = compared(old, campaign(crashes))
-    assert {one.reason for one in changes if one.verdict == "regression"} == {
+    assert {change.reason for change in changes if change.verdict == "regression"} == {
         "completes less often"
     }
 
@@ -113,8 +115,8 @@ def test_time_outs_count_as_slow() -> None:
     old = campaign(lambda *_: 1.0)
     late = campaign(lambda *_: Ending(outcome="timed out", reason="limit"))
     changes = compared(old, late)
-    assert {one.verdict for one in changes} == {"regression"}
-    assert {one.verdict for one in compared(late, old)} == {"pass"}
+    assert {change.verdict for change in changes} == {"regression"}
+    assert {change.verdict for change in compared(late, old)} == {"pass"}
 
 
 @pytest.mark.parametrize(("blocks", "words"), [(2, "too few blocks"), (8, "contains the margin")])
@@ -124,14 +126,14 @@ def test_noise_is_inconclusive(blocks: int, words: str) -> None:
     old, now = (campaign(lambda *_: float(np.exp(0.3 * rng.normal())), blocks) for _ in range(2))
     changes = compared(old, now)
     assert regression.verdict(changes) == "inconclusive"
-    assert any(words in one.reason for one in changes)
+    assert any(words in change.reason for change in changes)
 
 
 def test_only_shared_treatments_are_compared() -> None:
     """Without any, nothing passes."""
     old = campaign(lambda *_: 1.0)
     other = campaigns.campaign(lambda *_: 1.0, campaigns.VERSIONS.replace('"2 %"', '"3 %"'))
-    assert {one.levels["loss"] for one in compared(old, other)} == {"0 %"}
+    assert {change.levels["loss"] for change in compared(old, other)} == {"0 %"}
     assert regression.verdict(()) == "inconclusive"
 
 
@@ -153,7 +155,7 @@ def test_a_build_that_gives_the_same_values_passes_from_one_block_on() -> None:
     """In virtual time any difference would be the program's."""
     for blocks, words in ((1, "identical in the only block"), (3, "identical in all 3 blocks")):
         changes = compared(virtual(by_block(), blocks), virtual(by_block(), blocks))
-        assert {(one.verdict, one.reason) for one in changes} == {("pass", words)}
+        assert {(change.verdict, change.reason) for change in changes} == {("pass", words)}
 
 
 def test_blocks_are_pairs_in_virtual_time_alone() -> None:
@@ -161,10 +163,12 @@ def test_blocks_are_pairs_in_virtual_time_alone() -> None:
     found = {}
     for clock in ("real", "virtual"):
         old, now = (virtual(by_block(one), clock=clock) for one in (1.0, 1.05))
-        found[clock] = [one for one in compared(old, now) if one.levels["http_version"] == "3"]
-    assert {one.verdict for one in found["real"]} == {"inconclusive"}
-    assert {one.verdict for one in found["virtual"]} == {"regression"}
-    assert [one.pairs for one in (*found["real"], *found["virtual"])] == [0, 0, 8, 8]
+        found[clock] = [
+            change for change in compared(old, now) if change.levels["http_version"] == "3"
+        ]
+    assert {change.verdict for change in found["real"]} == {"inconclusive"}
+    assert {change.verdict for change in found["virtual"]} == {"regression"}
+    assert [change.pairs for change in (*found["real"], *found["virtual"])] == [0, 0, 8, 8]
 
 
 def test_ten_pairs_show_a_regression_and_five_cannot_for_six_treatments() -> None:
@@ -172,8 +176,8 @@ def test_ten_pairs_show_a_regression_and_five_cannot_for_six_treatments() -> Non
     found = []
     for blocks in (5, 10):
         old, now = (virtual(by_block(one), blocks) for one in (1.0, 1.05))
-        found += [one for one in compared(old, now) if one.levels["http_version"] == "3"]
-    assert [one.verdict for one in found] == ["inconclusive"] * 2 + ["regression"] * 2
+        found += [change for change in compared(old, now) if change.levels["http_version"] == "3"]
+    assert [change.verdict for change in found] == ["inconclusive"] * 2 + ["regression"] * 2
     assert found[0].reason.startswith("worse, but in too few blocks for so many treatments")
 
 
@@ -183,7 +187,7 @@ def test_another_trial_is_no_pair() -> None:
     others = pa.array([f"other-{one}" for one in now.trials["trial"].to_pylist()])
     place = now.trials.column_names.index("trial")
     now = replace(now, trials=now.trials.set_column(place, "trial", others))
-    assert not any(one.pairs for one in compared(old, now))
+    assert not any(change.pairs for change in compared(old, now))
 
 
 def test_a_build_that_fails_in_one_block_is_not_identical() -> None:
@@ -193,10 +197,12 @@ def test_a_build_that_fails_in_one_block_is_not_identical() -> None:
         return Ending({}, "failed", "crashed") if block == 2 else by_block()(levels, block)
 
     changes = compared(virtual(by_block()), virtual(crashes))
-    assert not any("identical" in one.reason for one in changes)
+    assert not any("identical" in change.reason for change in changes)
 
 
 def test_a_mixed_difference_is_judged_by_its_interval() -> None:
     """Faster in one half of the blocks and slower in the other: no verdict without more blocks."""
     changes = compared(virtual(by_block()), virtual(by_block(0.95, odd=1.2)))
-    assert {one.verdict for one in changes if one.levels["http_version"] == "3"} == {"inconclusive"}
+    assert {change.verdict for change in changes if change.levels["http_version"] == "3"} == {
+        "inconclusive"
+    }

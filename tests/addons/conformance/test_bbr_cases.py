@@ -25,7 +25,7 @@ from httpbed.programs import catalog as catalogs
 RTT_S, FULL = 0.04, 1500
 BDP = 20e6 * RTT_S / 8 / FULL
 LASTS_S = 16.0
-NETWORKS = {one.name: one for one in bbr_cases.networks("smoke", "bbr")}
+NETWORKS = {network.name: network for network in bbr_cases.networks("smoke", "bbr")}
 
 
 def flight(windows: Iterable[float], lost: Sequence[float] = ()) -> Flight:
@@ -75,7 +75,7 @@ def failed(rules: Rules, version: Control) -> set[str]:
     """Return the cases of the steady network that fail."""
     transfers = Transfers(list(NETWORKS.values()), [in_network("steady", flight(rules.windows()))])
     results = bbr_cases.judge(version, transfers)
-    return {one.name for one in results if one.passed is False}
+    return {result.name for result in results if result.passed is False}
 
 
 @pytest.mark.parametrize(("rules", "version"), [(V1, "bbr"), (V2, "bbr2")])

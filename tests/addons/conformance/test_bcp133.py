@@ -84,20 +84,22 @@ def judged(own: dict[str, SenderTransfer | SharedTransfer]) -> list[PropertyResu
 
 
 def of(trials: dict[str, SenderTransfer | SharedTransfer]) -> Transfers:
-    every = [one for one in trials.values() if isinstance(one, SenderTransfer)]
-    shared = [one for one in trials.values() if isinstance(one, SharedTransfer)]
+    every = [trial for trial in trials.values() if isinstance(trial, SenderTransfer)]
+    shared = [trial for trial in trials.values() if isinstance(trial, SharedTransfer)]
     return Transfers(PLANNED, every, shared)
 
 
 def failed(results: list[PropertyResult]) -> set[str]:
-    return {one.name for one in results if one.passed is False}
+    return {result.name for result in results if result.passed is False}
 
 
 def test_a_sender_like_reno_passes_and_no_criterion_lacks_its_figure() -> None:
     results = judged(well_behaved())
     assert failed(results) == set()
-    assert [one.name for one in results if one.observed is None] == []
-    assert all(one.references.keys() == {"reno", "cubic"} and one.network for one in results)
+    assert [result.name for result in results if result.observed is None] == []
+    assert all(
+        result.references.keys() == {"reno", "cubic"} and result.network for result in results
+    )
 
 
 def split(name: str, **changes: Any) -> SharedTransfer:
@@ -152,7 +154,7 @@ def test_a_broken_sender_is_caught_by_its_criterion_alone(
 
 
 def test_every_criterion_with_a_bound_has_its_broken_sender() -> None:
-    bounded = {one.name for one in judged(well_behaved()) if not one.is_open}
+    bounded = {result.name for result in judged(well_behaved()) if not result.is_open}
     sides = {name.split(": ")[1] for _, _, name in BROKEN}
     assert {name.split(": ")[1] for name in bounded} <= sides
     assert {name for _, _, name in BROKEN} <= bounded
@@ -178,7 +180,7 @@ def test_a_sender_that_stops_or_waits_is_judged_without_an_error(
         for name, one in well_behaved().items()
     }
     results = judged(trials)
-    seen = [one.observed for one in results if one.observed is not None]
+    seen = [result.observed for result in results if result.observed is not None]
     assert np.isfinite(seen).all()
 
 
@@ -187,13 +189,13 @@ def test_without_a_reference_harm_is_not_judged() -> None:
     nothing = Transfers(PLANNED, [])
     compared = replace(of(well_behaved()), references={"reno": nothing, "cubic": nothing})
     results = bcp133.judge("reno", compared)
-    assert {one.name for one in results if one.passed is not None} == {
+    assert {result.name for result in results if result.passed is not None} == {
         "5.1.1 collapse: sent in its last 5 s",
         "5.1.3 high loss: rate of sending",
     }
-    uncompared = {one.name for one in results if one.why == UNCOMPARED}
-    assert uncompared == {one.name for one in judged(well_behaved()) if one.passed} - {
-        one.name for one in results if one.passed
+    uncompared = {result.name for result in results if result.why == UNCOMPARED}
+    assert uncompared == {result.name for result in judged(well_behaved()) if result.passed} - {
+        result.name for result in results if result.passed
     }
 
 
@@ -202,12 +204,14 @@ def test_a_reference_on_a_busy_machine_bounds_nothing() -> None:
     busy = of({name: replace(one, strained=True) for name, one in well_behaved().items()})
     compared = replace(of(well_behaved()), references={"reno": busy, "cubic": of(well_behaved())})
     results = bcp133.judge("reno", compared)
-    assert not any(one.passed for one in results if "beside" in one.name)
+    assert not any(result.passed for result in results if "beside" in result.name)
 
 
 def test_a_sender_that_is_a_reference_is_compared_with_itself() -> None:
     compared = replace(of(well_behaved()), references={"reno": of(well_behaved())})
-    assert all(one.references["cubic"] == one.observed for one in bcp133.judge("cubic", compared))
+    assert all(
+        result.references["cubic"] == result.observed for result in bcp133.judge("cubic", compared)
+    )
 
 
 @pytest.mark.parametrize("held", [False, True])
@@ -232,7 +236,7 @@ def test_a_connection_without_ecn_is_not_said_to_be_covered_with_it(uses_ecn: bo
     dropping = flight(at_rate(), (6.0, 7.0), 0.1)
     marked = flight(at_rate()) if uses_ecn else dropping
     trials = [alone("CoDel", dropping), alone("CoDel, ECN", marked)]
-    remarks = [one for one in bcp133.notes(Transfers(PLANNED, trials)) if "ECN" in one]
+    remarks = [note for note in bcp133.notes(Transfers(PLANNED, trials)) if "ECN" in note]
     assert len(remarks) == (0 if uses_ecn else 1)
 
 

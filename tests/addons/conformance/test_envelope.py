@@ -99,7 +99,7 @@ def transfers(**of: Floats) -> Transfers:
 
 
 def by_figure(results: Sequence[PropertyResult]) -> dict[str, PropertyResult]:
-    return {one.name: one for one in results if one.network == "beside CUBIC"}
+    return {result.name: result for result in results if result.network == "beside CUBIC"}
 
 
 def test_the_suite_compares_with_the_kernel_in_the_senders_place() -> None:
@@ -115,7 +115,7 @@ def test_the_suite_compares_with_the_kernel_in_the_senders_place() -> None:
     assert later.observed == pytest.approx(40, abs=2)
     assert len([*envelope_report.plots(seen)]) == 1
     assert all("differ in nothing" in note for note in envelope_suite.notes(seen))
-    assert {(one.control or 0) > 0.9 for one in envelope_suite.compared(seen)} == {True}
+    assert {(compared.control or 0) > 0.9 for compared in envelope_suite.compared(seen)} == {True}
 
 
 def test_a_suite_whose_networks_are_all_shared_has_an_outcome() -> None:
@@ -137,8 +137,8 @@ def test_the_kernels_sender_is_its_own_reference() -> None:
 def test_a_sender_without_a_region_is_not_seen() -> None:
     seen = transfers(sender=np.empty((0, 2)), reno=cloud(2), cubic=cloud(1))
     results = envelope_suite.judge("cubic", seen)
-    assert {one.observed for one in results} == {None}
-    assert {one.n for one in results} == {0}
+    assert {result.observed for result in results} == {None}
+    assert {result.n for result in results} == {0}
     assert not [*envelope_report.plots(seen)]
     assert not [*envelope_suite.notes(seen)]
 

@@ -70,19 +70,19 @@ def named(every: Sequence[SenderTransfer], *unreadable: str) -> Identification:
 
 
 def test_every_reference_is_whole_and_has_a_title_and_curves() -> None:
-    assert {one.name for one in references()} == {*TITLES} - {UNKNOWN}
-    for one in references():
-        assert one.fingerprint.is_whole()
-        assert set(one.curves) == {network.name for network in NETWORKS}
+    assert {reference.name for reference in references()} == {*TITLES} - {UNKNOWN}
+    for reference in references():
+        assert reference.fingerprint.is_whole()
+        assert set(reference.curves) == {network.name for network in NETWORKS}
 
 
 def test_a_reference_has_its_own_name_and_no_other_without_it() -> None:
     stated = bounds(references())
-    for one in references():
-        assert name_of(one.fingerprint, references()).name == one.name
-        others = [other for other in references() if other is not one]
+    for reference in references():
+        assert name_of(reference.fingerprint, references()).name == reference.name
+        others = [other for other in references() if other is not reference]
         for other in others:
-            assert one.fingerprint.distance(other.fingerprint) > stated[other.name]
+            assert reference.fingerprint.distance(other.fingerprint) > stated[other.name]
 
 
 def test_bounds_are_balls_that_do_not_meet() -> None:
@@ -149,7 +149,7 @@ def test_the_page_escapes_what_a_program_says_of_itself() -> None:
 
 
 def test_a_sender_near_a_reference_has_its_name_and_the_runner_up() -> None:
-    reno = next(one for one in references() if one.name == "reno")
+    reno = next(reference for reference in references() if reference.name == "reno")
     moved = {name: rows + 0.05 for name, rows in reno.fingerprint.networks.items()}
     naming = name_of(Fingerprint(moved), references())
     assert naming.name == "reno"
@@ -158,7 +158,7 @@ def test_a_sender_near_a_reference_has_its_name_and_the_runner_up() -> None:
 
 
 def test_equal_distances_give_no_confidence() -> None:
-    reno = next(one for one in references() if one.name == "reno")
+    reno = next(reference for reference in references() if reference.name == "reno")
     twins = [reno, replace(reno, name="twin")]
     moved = {name: rows + 1 for name, rows in reno.fingerprint.networks.items()}
     naming = name_of(Fingerprint(moved), twins)

@@ -70,7 +70,7 @@ def test_reno_judged_as_bbr_fails_in_every_network_with_loss() -> None:
 
 def test_a_window_held_by_flow_control_fails_and_hides_other_properties() -> None:
     """Properties that a held window hides are not judged."""
-    found = {one.name: one for one in properties.judge("cubic", transfers("cubic", 46))}
+    found = {result.name: result for result in properties.judge("cubic", transfers("cubic", 46))}
     held = found["largest window, nothing lost"]
     assert held.passed is False
     assert "held at 69 kB" in held.why
@@ -82,14 +82,14 @@ def test_a_window_held_by_flow_control_fails_and_hides_other_properties() -> Non
 def test_a_failure_on_a_busy_machine_is_not_judged() -> None:
     """A pass still counts."""
     found = properties.judge("cubic", transfers("reno", strained=True))
-    assert {one.passed for one in found} == {True, None}
-    assert BUSY in {one.why for one in found if one.passed is None}
+    assert {result.passed for result in found} == {True, None}
+    assert BUSY in {result.why for result in found if result.passed is None}
 
 
 def test_a_test_without_trials_does_not_pass() -> None:
     """No property is judged."""
     found = properties.judge("reno", Transfers(networks("smoke", "reno"), []))
-    assert {one.passed for one in found} == {None}
+    assert {result.passed for result in found} == {None}
     assert len(found) == len(properties.judge("reno", transfers("reno")))
 
 
@@ -97,7 +97,7 @@ def test_a_grid_without_trials_does_not_pass() -> None:
     """Every planned network has its property."""
     seen = transfers("reno")
     blind = Transfers(seen.planned, [one for one in seen.every if not one.network.loss])
-    found = {one.name: one.passed for one in properties.judge("reno", blind)}
+    found = {result.name: result.passed for result in properties.judge("reno", blind)}
     assert found["window after one loss"] is True
     assert [name for name, passed in found.items() if passed is None] == [
         "throughput, 0.5 %, 50 ms",

@@ -186,7 +186,8 @@ def test_the_experiment_of_a_competition_is_valid() -> None:
     """Three flows share one bottleneck, and each has its own link."""
     controls = ("reno", "cubic", "bbr")
     senders = [
-        choose(CATALOG, SenderOptions("nginx", control=one, http_version="1.1")) for one in controls
+        choose(CATALOG, SenderOptions("nginx", control=control, http_version="1.1"))
+        for control in controls
     ]
     loaded = conformance_session.prepare_competition(senders, CATALOG, "standard").loaded
     scenario = loaded.trials[0].scenario()

@@ -20,7 +20,7 @@ def require_whole(found: Division, ended: int) -> None:
         assert periods[0].begin == 0
         assert periods[-1].end == ended
         assert all(before.end == after.begin for before, after in pairwise(periods))
-        assert all(one.lasts > 0 for one in periods)
+        assert all(period.lasts > 0 for period in periods)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

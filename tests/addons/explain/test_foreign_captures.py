@@ -91,13 +91,15 @@ def test_super_packets_are_split_and_said(tmp_path: Path) -> None:
     """Generic segmentation offload: up to four packets are one when the server is captured."""
     truth = held()
     joined = list[Segment]()
-    for one in segments(truth, "server"):
-        last = joined[-1] if joined else one
-        is_next = last.is_down and one.is_down and last.sequence + last.payload == one.sequence
-        if is_next and one.payload == PAYLOAD and PAYLOAD <= last.payload < 4 * PAYLOAD:
-            joined[-1] = replace(last, payload=last.payload + one.payload)
+    for segment in segments(truth, "server"):
+        last = joined[-1] if joined else segment
+        is_next = (
+            last.is_down and segment.is_down and last.sequence + last.payload == segment.sequence
+        )
+        if is_next and segment.payload == PAYLOAD and PAYLOAD <= last.payload < 4 * PAYLOAD:
+            joined[-1] = replace(last, payload=last.payload + segment.payload)
         else:
-            joined.append(one)
+            joined.append(segment)
     assert any(one.payload > PAYLOAD for one in joined)
     found = only(evidence(tmp_path, pcapng(joined)))
     assert any("offload" in remark for remark in found.transfer.remarks)
@@ -108,7 +110,7 @@ def test_super_packets_are_split_and_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_missing_direction_is_said_with_the_remedy(tmp_path: Path, *, is_down: bool) -> None:
-    some = [one for one in segments(held(), "client") if one.is_down == is_down]
+    some = [segment for segment in segments(held(), "client") if segment.is_down == is_down]
     (one,) = evidence(tmp_path, pcapng(some)).found
     assert isinstance(one, Unexplained)
     assert "both directions" in one.reason
@@ -126,13 +128,13 @@ def test_a_capture_that_begins_and_ends_in_the_middle_says_so(tmp_path: Path) ->
 
 def test_of_twenty_connections_each_has_a_line_and_one_is_chosen(tmp_path: Path) -> None:
     some = [
-        replace(one, at=one.at + port * MS)
+        replace(segment, at=segment.at + port * MS)
         for port in range(20)
-        for one in segments(
+        for segment in segments(
             WindowSender(60 + port, lambda _: 10).transfer(), "client", port=40_000 + port
         )
     ]
-    data = pcapng(sorted(some, key=lambda one: one.at))
+    data = pcapng(sorted(some, key=lambda segment: segment.at))
     found = evidence(tmp_path, data)
     assert len(found.lines) == 20
     assert only(found).trial == found.lines[0].name
@@ -157,7 +159,7 @@ def test_a_large_capture_is_read_in_parts() -> None:
     data = pcapng(some * (1 + capture_file.CHUNK // len(some)))
     parts = [*capture_file.frames(data, Ending())]
     assert len(parts) == 2
-    assert max(len(one) for one in parts) == capture_file.CHUNK
+    assert max(len(part) for part in parts) == capture_file.CHUNK
 
 
 @given(st.binary(max_size=300))

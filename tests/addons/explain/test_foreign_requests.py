@@ -65,7 +65,7 @@ def test_without_a_handshake_the_wait_is_unknown(tmp_path: Path) -> None:
 def test_the_longest_request_is_explained_or_the_one_that_is_named(tmp_path: Path) -> None:
     path = har(tmp_path, WHOLE, entry("https://a.example/small", wait=3, receive=1))
     found = requests.read(path, "HAR", None)
-    assert [one.name for one in found.lines] == ["https://a.example/", "https://a.example/small"]
+    assert [line.name for line in found.lines] == ["https://a.example/", "https://a.example/small"]
     (one,) = requests.read(path, "HAR", "small").found
     assert costs(one) == {"path": pytest.approx(0.003), "unknown": pytest.approx(0.001)}
     with pytest.raises(ConfigError, match="nothing"):

@@ -107,20 +107,20 @@ def test_a_slow_way_back_gets_the_rate_of_the_link() -> None:
 
 def test_the_congestion_control_of_the_sender_is_lifted_where_it_is_a_choice() -> None:
     over_tcp = with_roles(client={"implementation": "curl", "http_version": "2"})
-    assert not any(CONTROL in one.what for one in lifted("recovery"))  # nginx has cubic over QUIC
-    (other,) = (one for one in lifted("recovery", over_tcp) if CONTROL in one.what)
+    assert not any(CONTROL in lift.what for lift in lifted("recovery"))  # nginx has cubic over QUIC
+    (other,) = (lift for lift in lifted("recovery", over_tcp) if CONTROL in lift.what)
     assert other.document["roles"]["server"]["congestion_control"] == "bbr"
     bbr = with_roles(
         client={"implementation": "curl", "http_version": "2"},
         server={"implementation": "nginx", "congestion_control": "bbr"},
     )
-    assert not any(CONTROL in one.what for one in lifted("recovery", bbr))
+    assert not any(CONTROL in lift.what for lift in lifted("recovery", bbr))
     (unpaced,) = lifted("pacing", bbr)
     assert unpaced.document["roles"]["server"]["congestion_control"] == "cubic"
 
 
 def test_the_congestion_control_of_a_proxy_is_lifted_not_that_of_the_server() -> None:
-    (other,) = (one for one in lifted("recovery", behind("nginx")) if CONTROL in one.what)
+    (other,) = (lift for lift in lifted("recovery", behind("nginx")) if CONTROL in lift.what)
     assert other.document["roles"]["proxies"][0]["congestion_control"] == "bbr"
     assert other.document["roles"]["server"] == DOCUMENT["roles"]["server"]
 
@@ -155,5 +155,5 @@ def test_no_lift_makes_an_impossible_scenario() -> None:
 
 def test_a_lift_that_changes_nothing_is_not_tried_again() -> None:
     queue = [*lifted("recovery")][1]
-    again = [one.what for one in lifted("recovery", queue.document)]
+    again = [lift.what for lift in lifted("recovery", queue.document)]
     assert queue.what not in again

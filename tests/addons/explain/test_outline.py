@@ -81,7 +81,7 @@ def outlined(folder: Path, kept: Any, described: Scenario = SCENARIO) -> dict[st
     (folder / "link-result.json").write_text(json.dumps(kept))
     division, _ = outline.read(folder, described, None, CATALOG)
     assert division.periods[0].begin == 0
-    ends = [(one.begin, one.end) for one in division.periods]
+    ends = [(period.begin, period.end) for period in division.periods]
     assert all(before[1] == after[0] for before, after in itertools.pairwise(ends))
     return {name: ns / division.whole for name, ns in division.costs().items()}
 

@@ -73,11 +73,11 @@ def test_a_number_that_fits_no_window_is_nobodys(payload: int) -> None:
 
 def test_every_window_of_a_recipe_names_a_knob_that_it_has_and_accepts_what_lifts_it() -> None:
     for recipe in CATALOG.recipes.values():
-        for one in recipe.windows:
-            if one.knob is not None:
-                knob = recipe.knobs[one.knob]
-                assert one.size({one.knob: knob.default}), recipe.name
-                assert knob.accepts(one.lifted), recipe.name
+        for window in recipe.windows:
+            if window.knob is not None:
+                knob = recipe.knobs[window.knob]
+                assert window.size({window.knob: knob.default}), recipe.name
+                assert knob.accepts(window.lifted), recipe.name
 
 
 @pytest.mark.parametrize(

@@ -137,5 +137,5 @@ def test_unfinished_work_of_a_cut_off_client_is_no_failure(fault: Fault) -> None
     late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
     late = stored(None)(late)
     assert ending(fault(late)).kind == "timed out"
-    (body,) = (one for one in checks(fault(late)) if one.name == "body as served")
+    (body,) = (check for check in checks(fault(late)) if check.name == "body as served")
     assert (body.passed, body.figure) == (None, "the client stored nothing")

@@ -102,13 +102,15 @@ def test_every_check_has_an_id_of_its_own() -> None:
 
 def test_the_meaning_contains_the_limit_that_the_check_asks() -> None:
     """Every limit stands in the sentence, with its unit."""
-    limited = [one for one in CHECKS if one.limit]
-    assert {one.id for one in CHECKS if "{limit}" in one.requirement} == {one.id for one in limited}
+    limited = [check for check in CHECKS if check.limit]
+    assert {check.id for check in CHECKS if "{limit}" in check.requirement} == {
+        descriptor.id for descriptor in limited
+    }
     assert " at most 5 ms " in LATENESS.meaning
     assert " at most 25 % " in PRESSURE.meaning
-    assert not any("{" in one.meaning for one in CHECKS)
+    assert not any("{" in check.meaning for check in CHECKS)
 
 
 def test_only_checks_of_the_bed_are_broken_by_strain() -> None:
     """Another attempt on a quiet machine cannot mend what a program did."""
-    assert {one.of for one in CHECKS if one.by_strain} == {"bed"}
+    assert {check.of for check in CHECKS if check.by_strain} == {"bed"}

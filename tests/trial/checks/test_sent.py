@@ -100,4 +100,6 @@ def frames(observed: AttemptEvidence) -> Check:
 
 def test_a_result_without_these_counts_has_no_such_check() -> None:
     """Old campaigns stay readable."""
-    assert not [one for one in checks(recorded_evidence(H2_LOSS)) if one.check == "packets sent"]
+    assert not [
+        check for check in checks(recorded_evidence(H2_LOSS)) if check.check == "packets sent"
+    ]

@@ -187,7 +187,7 @@ def checks(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[Check]:
         _DirectionEvidence(planned, number, evidence.link)
         for number in range(2 * len(planned.ends))
     ]
-    yield _check(POSSIBLE_WINDOWS, [one for side in directions for one in side.windows()])
+    yield _check(POSSIBLE_WINDOWS, [window for side in directions for window in side.windows()])
     times = [
         *_never_early(evidence.link),
         *(one for side in directions for one in side.times()),
@@ -210,14 +210,14 @@ def of_subject(trial: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
         *(() if trial.scenario.handover else _request_time(planned, chains[0], evidence)),
     ]
     yield _check(POSSIBLE_REQUESTS, times)
-    bodies = [one for chain in chains for one in _bodies(chain, evidence)]
+    bodies = [body for chain in chains for body in _bodies(chain, evidence)]
     yield _check(POSSIBLE_BODIES, bodies)
 
 
 def _check(descriptor: CheckDescriptor, compared: Sequence[BoundComparison]) -> Check:
     """Report the figure that is nearest to its bound, or all that are beyond."""
-    impossible = [str(one) for one in compared if not one.is_possible]
-    nearest = max(compared, key=lambda one: one.nearness, default=None)
+    impossible = [str(comparison) for comparison in compared if not comparison.is_possible]
+    nearest = max(compared, key=lambda comparison: comparison.nearness, default=None)
     figure = "not judged: no certain bound" if nearest is None else str(nearest)
     if impossible:
         figure = IMPOSSIBLE + "; ".join(impossible)
@@ -402,10 +402,12 @@ def _acknowledged(planned: NetworkPlan, evidence: AttemptEvidence) -> Iterator[B
     directions = [side for link in links for side in link.directions()]
     if any(getattr(side, field) for side in directions for field in damaging):
         return
-    for one in evidence.connections:
-        ahead = one.get("acknowledged_ahead")
+    for connection in evidence.connections:
+        ahead = connection.get("acknowledged_ahead")
         if ahead is not None:
-            what = f"acknowledged beyond what {one['link']} delivered, {one['client']}"
+            what = (
+                f"acknowledged beyond what {connection['link']} delivered, {connection['client']}"
+            )
             yield BoundComparison(what, ahead, 0, True, "bytes")
 
 

@@ -93,15 +93,18 @@ def show(found: Sequence[TreatmentByClocks], out: Console) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for header in ("treatment", "pairs", "real", "virtual", "virtual / real", "90 %", "verdict"):
         table.add_column(header)
-    for one in found:
-        has_ratio = one.found.n > 0
+    for clocks in found:
+        has_ratio = clocks.found.n > 0
         table.add_row(
-            Text(visible(whole_treatment(one.levels))),
-            str(one.found.n),
-            *(DASH if time is None else duration(time) for time in (one.real_s, one.virtual_s)),
-            f"{one.found.ratio:.3f}" if has_ratio else DASH,
-            _interval(one.found) if has_ratio else DASH,
-            one.found.verdict,
+            Text(visible(whole_treatment(clocks.levels))),
+            str(clocks.found.n),
+            *(
+                DASH if time is None else duration(time)
+                for time in (clocks.real_s, clocks.virtual_s)
+            ),
+            f"{clocks.found.ratio:.3f}" if has_ratio else DASH,
+            _interval(clocks.found) if has_ratio else DASH,
+            clocks.found.verdict,
         )
     out.print(table)
 
@@ -112,7 +115,7 @@ def _interval(found: Equivalence) -> str:
 
 def sentences(found: Sequence[TreatmentByClocks]) -> Iterator[str]:
     """Say how many treatments are the same by both clocks, and what the others mean."""
-    verdicts = [one.found.verdict for one in found]
+    verdicts = [clocks.found.verdict for clocks in found]
     margin = f"{EQUIVALENCE_MARGIN:.0%}"
     yield (
         f"{verdicts.count('same')} of {len(found)} treatments take the same by both clocks within"
@@ -126,7 +129,7 @@ def sentences(found: Sequence[TreatmentByClocks]) -> Iterator[str]:
     if "open" in verdicts:
         yield "more replicates settle an open one"
     for clock in CLOCKS:
-        if count := sum(one.only[clock] for one in found):
+        if count := sum(clocks.only[clock] for clocks in found):
             yield f"{count} trial{'s' * (count > 1)} ended with a time in {clock} time only"
 
 
@@ -139,7 +142,7 @@ def values(
         "metric": METRIC,
         "margin": EQUIVALENCE_MARGIN,
         "campaigns": {clock: str(place) for clock, place in places.items()},
-        "treatments": [_values(one) for one in found],
+        "treatments": [_values(clocks) for clocks in found],
     }
 
 

@@ -80,11 +80,11 @@ def compare(old: Results, new: Results, metric: str) -> tuple[TreatmentDifferenc
 
 def matched(old: Results, new: Results, metric: str) -> list[tuple[Sample, Sample]]:
     """Return the samples of each treatment that both campaigns hold."""
-    before = {levels_of(one): one for one in samples.samples(old, metric).values()}
+    before = {levels_of(sample): sample for sample in samples.samples(old, metric).values()}
     return [
-        (before[levels_of(one)], one)
-        for one in samples.samples(new, metric).values()
-        if levels_of(one) in before
+        (before[levels_of(sample)], sample)
+        for sample in samples.samples(new, metric).values()
+        if levels_of(sample) in before
     ]
 
 
@@ -142,7 +142,7 @@ def same_blocks(old: Results, new: Results) -> Mapping[Levels, Sequence[int]]:
 
 def _p_completion(old: Tally, new: Tally) -> float:
     """Return the p-value of equal completion; nan if all trials of both completed."""
-    table = [[one.completed, one.not_completed] for one in (old, new)]
+    table = [[tally.completed, tally.not_completed] for tally in (old, new)]
     if not any(failed for _, failed in table) or not all(map(sum, table)):
         return math.nan
     return float(stats.fisher_exact(np.array(table))[1])
@@ -153,7 +153,7 @@ def _difference(
 ) -> TreatmentDifference:
     ratio, pairs = located
     changed, completes = certain
-    shares = [one.tally.completed / max(1, one.tally.ended) for one in (old, new)]
+    shares = [sample.tally.completed / max(1, sample.tally.ended) for sample in (old, new)]
     low, high, coverage = _interval(ratio) if ratio else (-math.inf, math.inf, 0.0)
     value = ratio.value if ratio else math.nan
     return TreatmentDifference(

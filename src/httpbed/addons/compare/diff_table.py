@@ -39,7 +39,7 @@ def compared_table(
     sides: tuple[str, str] = ("before", "after"),
 ) -> Table:
     """Lay out both medians and the change of each treatment; times are in milliseconds."""
-    scale = _scale(metric, [one.value for row in rows for one in row.medians if one])
+    scale = _scale(metric, [median.value for row in rows for median in row.medians if median])
     names = (whole_treatment(row.levels) for row in rows)
     medians = zip(*(row.medians for row in rows), strict=True)
     shares = {row.coverage for row in rows if row.coverage}
@@ -102,7 +102,7 @@ def compared_values(row: ComparedTreatment) -> Mapping[str, Any]:
     return {
         "levels": dict(row.levels),
         **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        "medians": [asdict(one) if one else None for one in row.medians],
+        "medians": [asdict(median) if median else None for median in row.medians],
         "blocks": list(row.blocks),
         "pairs": row.pairs,
         "completed": [tally.completed for tally in row.tallies],
@@ -123,10 +123,12 @@ def changes(old: Results, new: Results, settings: Sequence[Difference]) -> list[
 def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) -> None:
     """Print a line for each treatment."""
     completed = (
-        ", ".join(f"{tally.completed}/{tally.ended}" for tally in one.tallies)
-        for one in differences
+        ", ".join(f"{tally.completed}/{tally.ended}" for tally in difference.tallies)
+        for difference in differences
     )
-    words = tuple(Cell(_words(one), tone=_tone(one, metric)) for one in differences)
+    words = tuple(
+        Cell(_words(difference), tone=_tone(difference, metric)) for difference in differences
+    )
     last = Column.of("completed", completed), Column("difference", words, wraps=True)
     show_table(compared_table(differences, metric, *last, sides=("A", "B")), out)
 
@@ -150,7 +152,7 @@ def _tone(difference: TreatmentDifference, metric: str) -> Tone:
 def sentence(differences: Sequence[TreatmentDifference]) -> str:
     """Sum up the treatments in one line."""
     kinds = ("lower", "higher", "equal", "open")
-    counts = {kind: sum(one.change == kind for one in differences) for kind in kinds}
+    counts = {kind: sum(difference.change == kind for difference in differences) for kind in kinds}
     found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     many = len(differences) > 1
     return f"{len(differences)} treatment{'s' * many}: {found}"
@@ -165,7 +167,9 @@ def notes(
             "the campaigns ran at different times: changes of the machine between them count as"
             " changes of the programs"
         )
-    unpaired = sum(not one.pairs and math.isfinite(one.ratio) for one in differences)
+    unpaired = sum(
+        not difference.pairs and math.isfinite(difference.ratio) for difference in differences
+    )
     if unpaired:
         yield (
             f"{unpaired} of {len(differences)} treatments have no trial in common, so their blocks"
@@ -186,8 +190,11 @@ def values(
     return {
         "schema": 1,
         "metric": metric,
-        "changes": [{"key": one.key, "a": one.before, "b": one.now} for one in changed],
-        "treatments": [_values(one) for one in differences],
+        "changes": [
+            {"key": difference.key, "a": difference.before, "b": difference.now}
+            for difference in changed
+        ],
+        "treatments": [_values(difference) for difference in differences],
         "only_in": {"a": alone[0], "b": alone[1]},
     }
 

@@ -76,9 +76,9 @@ class _Builder:
             ("replicates",): REPLICATES,
             ("seed",): SEED,
             ("workload",): ", ".join(
-                one.flag
-                for one in OPTIONS
-                if one.place[:1] == ("workload",) and one.name in options.values
+                option.flag
+                for option in OPTIONS
+                if option.place[:1] == ("workload",) and option.name in options.values
             ),
         }
 
@@ -147,7 +147,9 @@ class _Builder:
 
     def _set_roles_by(self, place: KeyPath) -> None:
         alone = (
-            [one.level for one in self._options.clients] if len(self._options.clients) == 1 else []
+            [client.level for client in self._options.clients]
+            if len(self._options.clients) == 1
+            else []
         )
         self._set_by((*place, "client"), "client", " ".join([CLIENT, *alone]))
         self._set_by((*place, "proxies"), "proxy", "--proxy")

@@ -268,16 +268,18 @@ def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[
         if option.name in stray:
             continue
         if text is not None:
-            listed = [_spelled(option.kind, one) for one in _parts(text)]
+            listed = [_spelled(option.kind, part) for part in _parts(text)]
             mistakes += _list_mistakes(option.flag, listed)
             default = option.default and _spelled(option.kind, option.default)
             values[option.name] = _usable(listed, default)
     peers = [one.partition(":")[0] for one in values["proxy"] if one != NONE]
     peers += values["server"] if NONE in values["proxy"] else ()
     words = [word for text in line.clients for word in _parts(text)]
-    clients = [one for word in words if word for one in _clients(word, peers, catalog, mistakes)]
+    clients = [
+        client for word in words if word for client in _clients(word, peers, catalog, mistakes)
+    ]
     empty = [word for word in words if not word]
-    mistakes += _list_mistakes(CLIENT, [*empty, *(one.level for one in clients)])
+    mistakes += _list_mistakes(CLIENT, [*empty, *(client.level for client in clients)])
     knobs = [_knob(word, mistakes) for word in line.knobs]
     mistakes += _proxy_knobs_without_proxy(knobs, values["proxy"])
     chosen = ComparisonOptions(
@@ -306,7 +308,7 @@ def _idle_second_build(options: ComparisonOptions, catalog: Catalog) -> Iterator
     if options.line.against is None:
         return
     name, _ = options.line.against
-    clients = {program(one.name, catalog) for one in options.clients}
+    clients = {program(client.name, catalog) for client in options.clients}
     proxies = {NONE if one == NONE else proxy(one, catalog)[0] for one in options.values["proxy"]}
     servers = {program(one, catalog) for one in options.values["server"]}
     if {name} not in (clients, proxies, servers):

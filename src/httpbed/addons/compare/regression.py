@@ -116,7 +116,7 @@ def compare_builds(campaign: Results, metric: str, margin: float) -> tuple[Treat
 
 def verdict(changes: Sequence[TreatmentChange]) -> GateVerdict:
     """Return the verdict on all treatments."""
-    found = {one.verdict for one in changes}
+    found = {change.verdict for change in changes}
     if "regression" in found:
         return "regression"
     return "pass" if found == {"pass"} else "inconclusive"
@@ -129,7 +129,7 @@ def _paired_blocks(old: Results, now: Results) -> Mapping[Levels, Sequence[int]]
 
 
 def _tests(old: Sample, now: Sample, margin: float, same: Sequence[int]) -> _Tests:
-    table = [[one.tally.completed, one.tally.not_completed] for one in (old, now)]
+    table = [[sample.tally.completed, sample.tally.not_completed] for sample in (old, now)]
     fails_more = float(stats.fisher_exact(np.array(table), alternative="greater")[1])
     ratio, pairs = log_ratio.of_campaigns(now, old, same)
     if ratio is None:
@@ -161,7 +161,7 @@ def _judged(
 
 def _have_failures(old: Sample, now: Sample) -> bool:
     """Whether any result of Fisher's test could be significant (Tarone 1990)."""
-    return any(one.tally.not_completed for one in (old, now))
+    return any(sample.tally.not_completed for sample in (old, now))
 
 
 def _change(
@@ -239,8 +239,8 @@ TONES: Mapping[GateVerdict, Tone] = {
 def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
     """Lay out a row for each treatment, with its verdict."""
     verdicts = (
-        Cell(": ".join(filter(None, (one.verdict, one.reason))), tone=TONES[one.verdict])
-        for one in changes
+        Cell(": ".join(filter(None, (change.verdict, change.reason))), tone=TONES[change.verdict])
+        for change in changes
     )
     return diff_table.compared_table(
         changes, metric, Column("verdict", tuple(verdicts), wraps=True)
@@ -249,16 +249,16 @@ def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
 
 def sentence(changes: Sequence[TreatmentChange]) -> str:
     """Sum up the treatments in one line."""
-    counts = {kind: sum(one.verdict == kind for one in changes) for kind in TONES}
+    counts = {kind: sum(change.verdict == kind for change in changes) for kind in TONES}
     found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
     return f"{len(changes)} treatment{'s' * (len(changes) != 1)}: {found}"
 
 
 def causes(changes: Sequence[TreatmentChange]) -> Iterator[str]:
     """Say how many treatments are worse, and how many complete less often or no more."""
-    worse = [one for one in changes if one.verdict == "regression"]
-    never = sum(one.reason == NEVER_COMPLETES for one in worse)
-    fewer = sum(one.reason == COMPLETES_LESS for one in worse)
+    worse = [change for change in changes if change.verdict == "regression"]
+    never = sum(change.reason == NEVER_COMPLETES for change in worse)
+    fewer = sum(change.reason == COMPLETES_LESS for change in worse)
     if len(worse) > fewer + never:
         yield f"{len(worse) - fewer - never} of {len(changes)} treatments worse than the baseline"
     if never:

@@ -221,10 +221,10 @@ class Case:
         trials = transfers.in_network(self.network)
         return within(
             f"{self.number} {self.name}",
-            [self.measure(one) for one in trials],
+            [self.measure(trial) for trial in trials],
             self.bounds[version],
             self.unit,
-            strained=any(one.strained for one in trials),
+            strained=any(trial.strained for trial in trials),
         )
 
 

@@ -211,9 +211,9 @@ class Criterion:
     def _values(self, transfers: Transfers) -> tuple[list[float | None], bool]:
         trials: list[Any] = [*transfers.in_network(self.network)]
         trials += transfers.sharing(self.network)
-        figures = (self.measure(one) for one in trials)
-        values = [one * self._scale if one is not None else None for one in figures]
-        return values, any(one.strained for one in trials)
+        figures = (self.measure(trial) for trial in trials)
+        values = [figure * self._scale if figure is not None else None for figure in figures]
+        return values, any(trial.strained for trial in trials)
 
     @property
     def _scale(self) -> float:
@@ -301,9 +301,13 @@ CRITERIA: tuple[Criterion, ...] = (
     *_beside("5.2.1 beside BBR", "beside bbr", RATE_BIT_S / 2),
     *_beside("5.2.2 real time", "real time", REAL_TIME_BIT_S),
     _until_delivered("5.2.3 short beside long", "short cubic", harms=1),
-    *(one for queue in TAIL_DROP_BDP for one in _on_a_path("6.1 tail drop", f"{queue:g} BDP")),
+    *(
+        criterion
+        for queue in TAIL_DROP_BDP
+        for criterion in _on_a_path("6.1 tail drop", f"{queue:g} BDP")
+    ),
     *_on_a_path("6.4 wireless", "wireless"),
-    *(one for name in AQM for one in _on_a_path("7.1 AQM", name)),
+    *(criterion for name in AQM for criterion in _on_a_path("7.1 AQM", name)),
     *_beside("7.1 AQM", "fq_codel", RATE_BIT_S / 2)[:1],
     _delivered("7.3 varying delay", "jitter"),
     _delivered("7.3 varying delay", "longer", begin_s=EVENT_S),
@@ -322,7 +326,7 @@ def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
     """Return the networks of a scale; the smallest one leaves out all but a few."""
     del control
     every = (*_alone(), *_shared(), *_special())
-    return tuple(one for one in every if scale != "smoke" or one.name in SMOKE)
+    return tuple(network for network in every if scale != "smoke" or network.name in SMOKE)
 
 
 def _path(name: str, title: str, queue_bdp: float = 1.0, **more: Any) -> Network:
@@ -400,7 +404,7 @@ def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:
     del control
     compared = with_references(transfers)
     planned = {network.name for network in transfers.planned}
-    return [one.judged(compared) for one in CRITERIA if one.network in planned]
+    return [criterion.judged(compared) for criterion in CRITERIA if criterion.network in planned]
 
 
 def notes(transfers: Transfers) -> Iterator[str]:
@@ -415,9 +419,9 @@ def notes(transfers: Transfers) -> Iterator[str]:
         " of Reno and CUBIC in the same network"
     )
     held = [
-        one.held_window * one.flight.full_bytes
-        for one in transfers.in_network(FAR)
-        if one.held_window
+        transfer.held_window * transfer.flight.full_bytes
+        for transfer in transfers.in_network(FAR)
+        if transfer.held_window
     ]
     if held:
         size = units.format_size(float(np.median(held)), units.SHORT_DIGITS)

@@ -69,7 +69,9 @@ def who(tested: Judgement | Identification, control: str = "") -> str:
 
 def references(judgement: Judgement) -> tuple[str, ...]:
     """Return the names of the senders whose figures stand beside."""
-    return tuple(dict.fromkeys(name for one in judgement.findings for name in one.references))
+    return tuple(
+        dict.fromkeys(name for finding in judgement.findings for name in finding.references)
+    )
 
 
 def _has_networks(judgement: Judgement) -> bool:
@@ -147,7 +149,7 @@ def notes(judgement: Judgement) -> Iterator[str]:
     yield from judgement.remarks
     transfers = judgement.evidence.transfers
     trials: list[SenderTransfer | SharedTransfer] = [*transfers.every, *transfers.shared]
-    strained = sum(one.strained for one in trials)
+    strained = sum(trial.strained for trial in trials)
     if strained:
         ran = f"{strained} of {len(trials)} trials ran on a busy machine"
         busy = f"{ran}: what fails there is not judged"
@@ -225,7 +227,8 @@ def markdown(judgement: Judgement) -> str:
     """Write the report as Markdown, without its plots."""
     columns = head(judgement)
     rows = (
-        map(written.escaped, (*cells(judgement, one), mark(one)[0])) for one in judgement.findings
+        map(written.escaped, (*cells(judgement, finding), mark(finding)[0]))
+        for finding in judgement.findings
     )
     answer = outcome(judgement)
     lines = [
@@ -253,7 +256,7 @@ def show_competition(flows: Sequence[str], evidence: ConformanceEvidence, out: C
         table.add_column(name, justify="right")
     for network in evidence.transfers.planned:
         if trials := evidence.transfers.sharing(network.name):
-            table.add_row(*map(Text, _cells(network.name, [one.split for one in trials])))
+            table.add_row(*map(Text, _cells(network.name, [trial.split for trial in trials])))
     out.print(table)
     out.print()
     for reason in evidence.unreadable:
@@ -265,16 +268,16 @@ def _cells(queue: str, trials: Sequence[Split]) -> list[str]:
     return [
         queue,
         *(units.format_share(round(median(share), 3)) for share in shares),
-        f"{_of(trials, lambda one: one.jain):.2f}",
+        f"{_of(trials, lambda split: split.jain):.2f}",
         _delay(trials, "p50"),
         _delay(trials, "p95"),
-        units.format_share(round(_of(trials, lambda one: one.utilisation), 3)),
+        units.format_share(round(_of(trials, lambda split: split.utilisation), 3)),
         str(len(trials)),
     ]
 
 
 def _delay(trials: Sequence[Split], quantile: str) -> str:
-    seconds = _of(trials, lambda one: one.queue_delay_s.get(quantile, 0.0))
+    seconds = _of(trials, lambda split: split.queue_delay_s.get(quantile, 0.0))
     return units.format_duration(seconds, units.SHORT_DIGITS)
 
 

@@ -55,7 +55,8 @@ UNDER_TEST = "under test"
 """Level of the sender under test."""
 NO_BODY = "no byte of the body arrived"
 EXPECTED_WHEN_STOPPED = frozenset(
-    one.id for one in (check.STATUS_OF_ONE, check.STATUS, check.LENGTHS, check.BODY, check.BODIES)
+    descriptor.id
+    for descriptor in (check.STATUS_OF_ONE, check.STATUS, check.LENGTHS, check.BODY, check.BODIES)
 )
 """Checks that fail when the client is stopped within a response."""
 JUDGED = frozenset({"completed", "timed out", "failed"})

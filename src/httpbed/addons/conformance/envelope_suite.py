@@ -24,7 +24,7 @@ def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
     """Return the networks, which are the same at every scale."""
     del scale
     every = bcp133.networks("standard", control)
-    return tuple(replace(one, lasts_s=LASTS_S) for one in every if one.name in KERNELS)
+    return tuple(replace(network, lasts_s=LASTS_S) for network in every if network.name in KERNELS)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ def mean(fingerprints: Sequence[Fingerprint]) -> Fingerprint:
 
 def fingerprint(transfers: Sequence[SenderTransfer]) -> Fingerprint:
     """Return the fingerprint of a transfer in each network, without those that end too early."""
-    seen = {one.network.name: _quantiles(one) for one in transfers}
+    seen = {transfer.network.name: _quantiles(transfer) for transfer in transfers}
     return Fingerprint({name: rows for name, rows in seen.items() if rows is not None})
 
 
@@ -174,6 +174,6 @@ def window_curve(flight: Flight, at_s: Floats) -> tuple[Floats, Floats]:
 
 def drawn(transfers: Sequence[SenderTransfer]) -> Iterator[tuple[str, Floats]]:
     """Yield each network with the window every :data:`STEP_S`, in full packets."""
-    for one in transfers:
-        at_s = np.arange(0.0, min(LASTS_S, one.flight.lasts_s), STEP_S)
-        yield one.network.name, window_curve(one.flight, at_s)[0]
+    for transfer in transfers:
+        at_s = np.arange(0.0, min(LASTS_S, transfer.flight.lasts_s), STEP_S)
+        yield transfer.network.name, window_curve(transfer.flight, at_s)[0]

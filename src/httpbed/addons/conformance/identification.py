@@ -70,8 +70,11 @@ def references() -> tuple[Reference, ...]:
 def bounds(known: Sequence[Reference]) -> dict[str, float]:
     """Return the distance from each reference beyond which a sender is unknown."""
     halves = {
-        one.name: min(one.fingerprint.distance(o.fingerprint) for o in known if o is not one) / 2
-        for one in known
+        reference.name: min(
+            reference.fingerprint.distance(o.fingerprint) for o in known if o is not reference
+        )
+        / 2
+        for reference in known
     }
     most = median(halves.values())
     return {name: min(half, most) for name, half in halves.items()}
@@ -113,7 +116,7 @@ def name_of(seen: Fingerprint, known: Sequence[Reference]) -> Naming:
     """Name a fingerprint; one that is not whole is unknown."""
     if not seen.is_whole():
         return Naming({}, 0.0)
-    far = {one.name: seen.distance(one.fingerprint) for one in known}
+    far = {reference.name: seen.distance(reference.fingerprint) for reference in known}
     far = dict(sorted(far.items(), key=lambda one: one[1]))
     return Naming(far, bounds(known)[next(iter(far))])
 
@@ -139,11 +142,13 @@ class Identification:
             "confidence": self.naming.confidence,
             "distances": dict(self.naming.distances),
             "bound": self.naming.bound,
-            "nearest_by_network": {one: nearest_in(self.seen, one) for one in self.seen.networks},
+            "nearest_by_network": {
+                network: nearest_in(self.seen, network) for network in self.seen.networks
+            },
             "not_seen": [name for name in BEGIN_S if name not in self.seen.networks],
             "held_window_bytes": self.held_bytes,
             "unreadable": [*self.evidence.unreadable],
-            "packets": [asdict(one) for one in self.evidence.packets],
+            "packets": [asdict(packet) for packet in self.evidence.packets],
             "command": self.evidence.command,
         }
 
@@ -151,14 +156,14 @@ class Identification:
 def nearest_in(seen: Fingerprint, network: str) -> str:
     """Return the reference that is nearest in one network."""
     alone = Fingerprint({network: seen.networks[network]})
-    return min(references(), key=lambda one: alone.distance(one.fingerprint)).name
+    return min(references(), key=lambda reference: alone.distance(reference.fingerprint)).name
 
 
 def identify(sender: Sender, key: SenderKey, evidence: ConformanceEvidence) -> Identification:
     """Name the congestion control of a sender by the transfers of its test."""
     transfers = evidence.transfers.every
     seen = fingerprint(transfers)
-    held = [held_bytes(one) for one in transfers]
+    held = [held_bytes(transfer) for transfer in transfers]
     return Identification(
         sender,
         key,

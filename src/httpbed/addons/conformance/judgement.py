@@ -65,7 +65,7 @@ class Judgement:
     @property
     def passed(self) -> bool:
         """Whether every trial is readable and every property that has a tolerance is within it."""
-        seen = (one.passed or one.is_for_the_reader for one in self.findings)
+        seen = (finding.passed or finding.is_for_the_reader for finding in self.findings)
         return not self.evidence.unreadable and all(seen)
 
     @property
@@ -95,7 +95,7 @@ class Judgement:
             "remarks": list(self.remarks),
             "delivered_s": {str(size): seconds for size, seconds in self.short_s.items()},
             "unreadable": list(self.evidence.unreadable),
-            "packets": [asdict(one) for one in self.evidence.packets],
+            "packets": [asdict(packet) for packet in self.evidence.packets],
             "httpbed": self.evidence.manifest.get("httpbed", ""),
             "host": self.evidence.manifest.get("host", {}),
             "command": self.evidence.command,

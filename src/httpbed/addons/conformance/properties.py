@@ -412,10 +412,10 @@ def _capacity(control: Control, transfers: Transfers) -> Iterator[PropertyResult
     for network, trials in transfers.grid().items():
         name, strained = f"{THROUGHPUT}, {network.name}", _strained(trials)
         if control == "bbr2":
-            seen = [_of_model(models.cubic, one) for one in trials]
+            seen = [_of_model(models.cubic, trial) for trial in trials]
             least, unit = FACTOR[1 if network.loss <= BORNE_BBR2 else 0], "of CUBIC"
         else:
-            seen = [one.rate_pps / (one.pipe.rate_pps * (1 - one.loss)) for one in trials]
+            seen = [trial.rate_pps / (trial.pipe.rate_pps * (1 - trial.loss)) for trial in trials]
             least, unit = NEAR_CAPACITY, "of capacity"
         yield within(name, seen, (least, math.inf), unit, strained=strained)
 

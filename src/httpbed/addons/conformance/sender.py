@@ -166,8 +166,8 @@ def standing(key: SenderKey) -> dict[str, Any]:
     if record is None:
         return sender
     findings = record.get("findings", [])
-    failed = [one["name"] for one in findings if one.get("passed") is False]
-    unseen = [one["name"] for one in findings if one.get("passed") is None]
+    failed = [finding["name"] for finding in findings if finding.get("passed") is False]
+    unseen = [finding["name"] for finding in findings if finding.get("passed") is None]
     about = {name: record.get(name) for name in ("passed", "date", "scale")}
     return sender | about | {"failed": failed, "unseen": unseen}
 

@@ -46,7 +46,9 @@ def choose(catalog: Catalog, options: SenderOptions) -> Sender:
     recipe = catalog.recipes.get(options.implementation)
     mistakes = [*_unknown(catalog, options)]
     if recipe is None:
-        raise ConfigError(replace(one, place=options.place(one.place)) for one in mistakes)
+        raise ConfigError(
+            replace(mistake, place=options.place(mistake.place)) for mistake in mistakes
+        )
     version = options.http_version or max(recipe.http_versions)
     transport = transport_below(version)
     mistakes += _mistakes(recipe, options, version, catalog.tunnel_ends())
@@ -58,7 +60,9 @@ def choose(catalog: Catalog, options: SenderOptions) -> Sender:
         remedy = f"choose a control to judge it as: --judged-as {', '.join(CONTROLS)}"
         mistakes.append(Mistake("--judged-as", reason, remedy))
     if mistakes or judged_as is None:
-        raise ConfigError(replace(one, place=options.place(one.place)) for one in mistakes)
+        raise ConfigError(
+            replace(mistake, place=options.place(mistake.place)) for mistake in mistakes
+        )
     return Sender(
         implementation=recipe.name,
         http_version=version,

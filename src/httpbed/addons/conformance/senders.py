@@ -50,7 +50,9 @@ def _kernel(manifest: Manifest, transport: Transport) -> str:
     if manifest.get("clock") != "virtual":
         return str(manifest.get("host", {}).get("kernel", "")) if transport == "tcp" else ""
     guests = [one for one in manifest.get("programs", ()) if one["name"] == guest_kernel.NAME]
-    return " ".join(f"{one['name']} {one['version']} {one['sha256'][:12]}" for one in guests)
+    return " ".join(
+        f"{guest['name']} {guest['version']} {guest['sha256'][:12]}" for guest in guests
+    )
 
 
 def _digest(libraries: Mapping[str, str]) -> str:

@@ -120,8 +120,8 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
         jobs=how.jobs,
         sources=experiment_argument.program_sources(),
     )
-    for one in CAMPAIGN_ADDITIONS.provided():
-        one.refuse(loaded, settings)
+    for addition in CAMPAIGN_ADDITIONS.provided():
+        addition.refuse(loaded, settings)
     preparation.require_backend(loaded, settings.backend)
     campaign_run.require_place(loaded, how.directory)
     ready = campaign_run.prepare(loaded, how.catalog, settings, say=say)
@@ -248,7 +248,11 @@ class _Ladder:
     def _divided(
         self, place: Place, trial: Trial, artifacts: Path, record: Record
     ) -> Explained | Unexplained:
-        times = [one.value for one in record.observations if one.metric == "request_time"]
+        times = [
+            observation.value
+            for observation in record.observations
+            if observation.metric == "request_time"
+        ]
         return of_attempt(
             place,
             artifacts,

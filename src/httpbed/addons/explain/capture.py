@@ -121,7 +121,7 @@ def read(data: bytes | memoryview) -> Headers:
         raise CaptureError(f"a capture that is {ending.damage}")
     columns = Headers.__annotations__
     return Headers(
-        **{name: np.concatenate([getattr(one, name) for one in chunks]) for name in columns}
+        **{name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in columns}
     )
 
 
@@ -246,5 +246,5 @@ class _Options:
 
 def window_scale(answers: Headers, data: Headers) -> int:
     """Return the scale of the client's window: only if both SYNs have the option (RFC 7323)."""
-    offered = [one.scale[one.scale >= 0] for one in (answers, data)]
+    offered = [headers.scale[headers.scale >= 0] for headers in (answers, data)]
     return int(offered[0][0]) if all(len(one) for one in offered) else 0

@@ -151,5 +151,5 @@ CAUSES = (
     Cause("unknown", "other", "#d0d0d0", "no rule applies", ""),
 )
 """In the order in which a table lists them."""
-NAMES = tuple(one.name for one in CAUSES)
-BY_NAME = {one.name: one for one in CAUSES}
+NAMES = tuple(cause.name for cause in CAUSES)
+BY_NAME = {cause.name: cause for cause in CAUSES}

@@ -37,7 +37,7 @@ class Difference:
         """Each cause with its part of the difference in ns, the largest first."""
         before, after = self.fast.division.costs(), self.slow.division.costs()
         parts = [(name, after.get(name, 0) - before.get(name, 0)) for name in NAMES]
-        return sorted((one for one in parts if one[1]), key=lambda one: -abs(one[1]))
+        return sorted((part for part in parts if part[1]), key=lambda one: -abs(one[1]))
 
     def sentence(self, fast: str, slow: str) -> str:
         """Say it with the names of the two, without the full stop."""
@@ -75,9 +75,9 @@ def of(known: Sequence[Explained]) -> Difference | None:
 
     Only completed trials count: one that was cut off has not taken its time.
     """
-    completed = [one for one in known if one.outcome == "completed"]
+    completed = [explained for explained in known if explained.outcome == "completed"]
     if not completed:
         return None
-    by_time = sorted(completed, key=lambda one: one.division.whole)
+    by_time = sorted(completed, key=lambda explained: explained.division.whole)
     found = Difference(by_time[0], by_time[-1])
     return found if found.whole > 0 else None

@@ -109,13 +109,17 @@ class Division:
 
     def seen(self, cause: str) -> int:
         """Return the ns of a cause that were seen and not inferred."""
-        return sum(one.lasts for one in self.periods if one.cause == cause and one.surety == "seen")
+        return sum(
+            period.lasts
+            for period in self.periods
+            if period.cause == cause and period.surety == "seen"
+        )
 
 
 def _totals(periods: Iterable[Period]) -> dict[str, int]:
     totals = dict.fromkeys(NAMES, 0)
-    for one in periods:
-        totals[one.cause] += one.lasts
+    for period in periods:
+        totals[period.cause] += period.lasts
     return {name: total for name, total in totals.items() if total}
 
 
@@ -221,9 +225,9 @@ def _waiting(
 ) -> Iterator[Period]:
     """Yield periods by whether a packet is under way, and after a silence by what it waits for."""
     both = (transfer.data, transfer.answers)
-    starts = np.concatenate([one.sent[~one.lost] for one in both])
-    ends = np.concatenate([one.arrived[~one.lost] for one in both])
-    drops = np.sort(np.concatenate([one.sent[one.lost] for one in both]))
+    starts = np.concatenate([flow.sent[~flow.lost] for flow in both])
+    ends = np.concatenate([flow.arrived[~flow.lost] for flow in both])
+    drops = np.sort(np.concatenate([flow.sent[flow.lost] for flow in both]))
     divided_to = begin
     for first, last in _merged(starts, ends):
         start, stop = max(first, begin), min(last, end)

@@ -290,23 +290,23 @@ class ShownLoads:
     def document(self, *, draws: bool) -> Document:
         """Return it as a document; the waterfalls are in the campaign's report."""
         del draws
-        tables = [critical_path_report.steps_table([one]) for one in self.found]
+        tables = [critical_path_report.steps_table([path]) for path in self.found]
         blocks: tuple[Block, ...] = (Paragraph(critical_path_report.READING), *tables)
         return explain_report.document(
             self.results,
             critical_path_report.shares_table(self.found),
             tuple(self._answers()),
             evidence=tuple(
-                f"{one.name}: trial {one.trial.name}, {len(one.trial.load.requests)} requests"
-                for one in self.found
+                f"{path.name}: trial {path.trial.name}, {len(path.trial.load.requests)} requests"
+                for path in self.found
             ),
             sections=(Section("paths", "Critical paths", blocks),),
         )
 
     def _answers(self) -> Iterator[Sentence]:
-        for one in self.found:
-            name = f"{one.name}: " if len(self.found) > 1 else ""
-            yield Sentence(name + ". ".join(critical_path_report.sentences(one)))
+        for path in self.found:
+            name = f"{path.name}: " if len(self.found) > 1 else ""
+            yield Sentence(name + ". ".join(critical_path_report.sentences(path)))
         yield from (Sentence(f"Trial {name} left no readable load") for name in self.unread)
         if found := critical_path_report.difference(self.found):
             yield Sentence(". ".join(found.sentences()))
@@ -316,7 +316,7 @@ class ShownLoads:
         difference = critical_path_report.difference(self.found)
         return {
             "schema": 1,
-            "loads": [critical_path_report.values(one) for one in self.found],
+            "loads": [critical_path_report.values(path) for path in self.found],
             "not_explained": list(self.unread),
             "difference": difference.values() if difference else None,
         }

@@ -79,10 +79,10 @@ def bands(explained: Explained) -> Plot:
 def _shown(every: Sequence[Divided], *, in_force: bool = False) -> list[str]:
     """Return the causes that a figure shows, in the order of the taxonomy."""
     largest = dict.fromkeys(BY_NAME, 0.0)
-    for one in every:
-        totals = one.division.forces() if in_force else one.division.costs()
+    for divided in every:
+        totals = divided.division.forces() if in_force else divided.division.costs()
         for name, total in totals.items():
-            largest[name] = max(largest[name], total / max(1, one.division.whole))
+            largest[name] = max(largest[name], total / max(1, divided.division.whole))
     return [cause.name for cause in CAUSES if largest[cause.name] >= SHOWN_SHARE]
 
 
@@ -96,7 +96,7 @@ def _bar(axes: Axes, place: int, one: Divided) -> None:
 def _bands(periods: Sequence[Period]) -> Iterator[tuple[float, float, str]]:
     """Yield bands that an eye can tell apart: what was in force for most of each short time."""
     width = periods[-1].end / MAX_BANDS
-    ends = np.array([one.end for one in periods])
+    ends = np.array([period.end for period in periods])
     begin, last = 0, ""
     for number in range(MAX_BANDS):
         low = number * width
@@ -112,10 +112,10 @@ def _bands(periods: Sequence[Period]) -> Iterator[tuple[float, float, str]]:
 def _main(periods: Sequence[Period], low: float, high: float) -> str:
     """Return the cause of most of a time; empty if no period is in it."""
     totals = Counter[str]()
-    for one in periods:
-        if one.begin >= high:
+    for period in periods:
+        if period.begin >= high:
             break
-        totals[one.cause] += int(min(one.end, high) - max(one.begin, low))
+        totals[period.cause] += int(min(period.end, high) - max(period.begin, low))
     return totals.most_common(1)[0][0] if totals else ""
 
 

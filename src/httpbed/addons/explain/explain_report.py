@@ -162,13 +162,13 @@ class Shown:
             ],
             "not_explained": [
                 {
-                    "block": one.block,
-                    "trial": one.trial,
-                    "levels": dict(one.levels),
-                    "why": one.reason,
+                    "block": unexplained.block,
+                    "trial": unexplained.trial,
+                    "levels": dict(unexplained.levels),
+                    "why": unexplained.reason,
                 }
-                for one in self.found
-                if isinstance(one, Unexplained)
+                for unexplained in self.found
+                if isinstance(unexplained, Unexplained)
             ],
             "difference": found.values() if (found := difference.of(self.known)) else None,
             "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
@@ -193,7 +193,7 @@ def document(  # noqa: PLR0913 - a document has these parts
         httpbed=str(made_by.get("httpbed", "")),
         started=str(made_by.get("started", "")),
         clock=manifest.clock(made_by),
-        programs=tuple(f"{one.name} {one.version}".strip() for one in programs),
+        programs=tuple(f"{program.name} {program.version}".strip() for program in programs),
         heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
         treatments=division,
         matrix=None,
@@ -215,7 +215,7 @@ def _saved(rung: Rung) -> str:
 
 def _blocks(known: Sequence[Divided], *, draws: bool) -> Iterator[Block]:
     if draws:
-        yield Figure(explain_figures.bars([(title(one), one) for one in known]))
+        yield Figure(explain_figures.bars([(title(divided), divided) for divided in known]))
     yield Paragraph(READING)
     yield details(known)
 
@@ -241,8 +241,10 @@ def _by_cause(known: Sequence[Divided], names: Sequence[str]) -> Iterator[Column
 def _by_trial(known: Sequence[Divided], names: Sequence[str]) -> Iterator[Column]:
     """Yield a column of shares for each cause."""
     yield Column.of("trial", map(title, known), is_name=True)
-    yield Column.of("time", (duration_text(one.division.whole) for one in known), right=True)
-    costs = [one.division.costs() for one in known]
+    yield Column.of(
+        "time", (duration_text(divided.division.whole) for divided in known), right=True
+    )
+    costs = [divided.division.costs() for divided in known]
     rest = [sum(value for name, value in cost.items() if name not in names) for cost in costs]
     every = [(name, [cost.get(name, 0) for cost in costs]) for name in names]
     for name, values in [*every, (OTHER, rest)]:
@@ -257,9 +259,9 @@ def _share(ns: int, one: Divided) -> str:
 def _columns(known: Sequence[Divided]) -> list[str]:
     """Return the causes that took most of some trial, in the order of the taxonomy."""
     shares = dict.fromkeys(BY_NAME, 0.0)
-    for one in known:
-        for name, cost in one.division.costs().items():
-            shares[name] = max(shares[name], cost / max(1, one.division.whole))
+    for divided in known:
+        for name, cost in divided.division.costs().items():
+            shares[name] = max(shares[name], cost / max(1, divided.division.whole))
     dearest = sorted(shares, key=lambda name: -shares[name])[:MAX_CAUSES]
     return [name for name in BY_NAME if name in dearest and shares[name] >= 0.02]
 
@@ -267,11 +269,11 @@ def _columns(known: Sequence[Divided]) -> list[str]:
 def details(known: Sequence[Divided]) -> Table:
     """Return a row for each cause of each trial."""
     rows = [
-        (title(one), name, one.division.costs().get(name, 0), forces.get(name, 0), one)
-        for one in known
-        for forces in [one.division.forces()]
+        (title(divided), name, divided.division.costs().get(name, 0), forces.get(name, 0), divided)
+        for divided in known
+        for forces in [divided.division.forces()]
         for name in BY_NAME
-        if name in forces or name in one.division.costs()
+        if name in forces or name in divided.division.costs()
     ]
     columns = (
         Column("cost", tuple(_cell(cost, one) for _, _, cost, _, one in rows), right=True),

@@ -165,8 +165,8 @@ class Explained(Divided):
                 if name in costs or name in forces
             ],
             "periods": [
-                [one.begin / NS, one.end / NS, one.cause, one.surety, one.detail]
-                for one in self.division.periods
+                [period.begin / NS, period.end / NS, period.cause, period.surety, period.detail]
+                for period in self.division.periods
             ],
             "held": self._held_values(),
             "held_back_s": None if held_back_ns is None else held_back_ns / NS,
@@ -370,7 +370,7 @@ class KernelAccount:
 
 def of(sockets: str) -> KernelAccount | None:
     """Return the account of the busiest socket; None if the kernel printed none."""
-    return max(_accounts(sockets), key=lambda one: one.busy, default=None)
+    return max(_accounts(sockets), key=lambda account: account.busy, default=None)
 
 
 def _accounts(sockets: str) -> Iterator[KernelAccount]:

@@ -102,11 +102,13 @@ def _all_windows(scene: _Scene) -> Iterator[Lift]:
     """Lift every window that the client's recipe knows: no single one explains the flight."""
     known = windows.candidates(Scenario.model_validate(scene.document), scene.catalog)
     liftable = [
-        one
-        for one in known
-        if one.part == "client" and one.window.knob and one.window.lifted != one.value
+        window
+        for window in known
+        if window.part == "client" and window.window.knob and window.window.lifted != window.value
     ]
-    knobs = {str(one.window.knob): one.window.lifted for one in liftable if one.window.lifted}
+    knobs = {
+        str(window.window.knob): window.window.lifted for window in liftable if window.window.lifted
+    }
     if knobs:
         words = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
         what = f"{liftable[0].program}'s {words}"

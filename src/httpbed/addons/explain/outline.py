@@ -317,7 +317,7 @@ class _Bins:
         """Return the window at which bytes in flight stood for longest; None without any."""
         if not self._runs:
             return None
-        start, stop = max(self._runs, key=lambda one: one[1] - one[0])
+        start, stop = max(self._runs, key=lambda run: run[1] - run[0])
         flying, count = self._steady
         payload = round(float(np.median(flying[start + count - 1 : stop + 1])) * PAYLOAD)
         known = windows.candidates(described, catalog)

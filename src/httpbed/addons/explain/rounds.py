@@ -410,7 +410,9 @@ class Rounds:
 
     def in_plateau(self, at: int) -> bool:
         """Whether the window stands at a number."""
-        return any(one.begin <= at <= one.end + self.round_trip_ns for one in self.plateaus)
+        return any(
+            plateau.begin <= at <= plateau.end + self.round_trip_ns for plateau in self.plateaus
+        )
 
 
 def _packets(sent: Sent) -> Packets:

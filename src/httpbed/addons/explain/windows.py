@@ -94,5 +94,7 @@ def named(
 ) -> NamedWindow | None:
     """Return the window that explains a payload in flight best; None if none can."""
     most = MAX_OVERHEAD[version]
-    fitting = [one for one in known if one.size - 2 * full <= payload <= one.size * most + full]
-    return min(fitting, key=lambda one: abs(one.size - payload), default=None)
+    fitting = [
+        window for window in known if window.size - 2 * full <= payload <= window.size * most + full
+    ]
+    return min(fitting, key=lambda window: abs(window.size - payload), default=None)

@@ -52,11 +52,11 @@ def sample(made: Measurement, version: str, time: Time) -> Sample:
     """Return the times of a version by block."""
     outcomes = made.of(version)
     observed = {
-        one.block: seconds
-        for one in outcomes
-        if not one.failure and (seconds := time(one)) is not None
+        outcome.block: seconds
+        for outcome in outcomes
+        if not outcome.failure and (seconds := time(outcome)) is not None
     }
-    censored = {one.block: REQUEST_S for one in outcomes if one.is_censored}
+    censored = {outcome.block: REQUEST_S for outcome in outcomes if outcome.is_censored}
     tally = Tally(made.wanted.blocks)
     return Sample(METRIC, {"http_version": version}, observed, censored, ">", tally)
 
@@ -80,7 +80,11 @@ def ratios(made: Measurement) -> dict[str, Ratio | None]:
 
 def round_trips_s(made: Measurement) -> list[float]:
     """Return the time of each TCP handshake: one round trip of the path."""
-    return [one.tcp_handshake_s for one in made.outcomes if one.block and one.tcp_handshake_s]
+    return [
+        outcome.tcp_handshake_s
+        for outcome in made.outcomes
+        if outcome.block and outcome.tcp_handshake_s
+    ]
 
 
 def show(made: Measurement, out: Console) -> None:
@@ -138,8 +142,8 @@ def table(made: Measurement) -> Table:
             Column.of("done", (_done(made, version) for version in versions), right=True),
             Column(f"request time, median\n[{phrasing.covering(intervals)}]", _times(estimates)),
             *([against] if compared else []),
-            _medians("first byte", made, lambda one: one.first_byte_s),
-            _medians("handshake\nwith TLS", made, lambda one: one.handshake_s),
+            _medians("first byte", made, lambda outcome: outcome.first_byte_s),
+            _medians("handshake\nwith TLS", made, lambda outcome: outcome.handshake_s),
             Column.of("body", (_size(made.of(version)) for version in versions), right=True),
         ),
     )
@@ -147,7 +151,7 @@ def table(made: Measurement) -> Table:
 
 def _done(made: Measurement, version: str) -> str:
     outcomes = made.of(version)
-    return f"{sum(not one.failure for one in outcomes)}/{len(outcomes)}"
+    return f"{sum(not outcome.failure for outcome in outcomes)}/{len(outcomes)}"
 
 
 def _times(estimates: dict[str, Estimate | None]) -> tuple[Cell, ...]:
@@ -178,7 +182,7 @@ def _medians(header: str, made: Measurement, time: Time) -> Column:
 
 
 def _size(outcomes: Sequence[Outcome]) -> str:
-    sizes = sorted({one.bytes for one in outcomes if not one.failure})
+    sizes = sorted({outcome.bytes for outcome in outcomes if not outcome.failure})
     if not sizes:
         return DASH
     ends = dict.fromkeys(format_size(size, 3) for size in (sizes[0], sizes[-1]))
@@ -192,9 +196,9 @@ def facts(made: Measurement) -> Iterator[tuple[str, str]]:
         source = f"{len(trips)} TCP handshakes beside the requests"
         text = f"{middle} ({least} to {most}), from {source}; losses cannot be seen from here"
         yield "round trip", text
-    elif any(one.block and not one.failure for one in made.outcomes):
+    elif any(outcome.block and not outcome.failure for outcome in made.outcomes):
         yield "round trip", "not measured, for want of a TCP handshake: add 2 to --http"
-    if any(one.block for one in made.outcomes):
+    if any(outcome.block for outcome in made.outcomes):
         yield "times", "from the first packet of a connection; the name was resolved once, before"
     yield from _about_the_server(made)
     yield from _about_addresses(made)
@@ -216,15 +220,20 @@ def _notes(compared: Iterable[Ratio]) -> Iterator[tuple[str, str]]:
 
 
 def _about_the_server(made: Measurement) -> Iterator[tuple[str, str]]:
-    answered = [one for one in made.outcomes if one.status]
+    answered = [outcome for outcome in made.outcomes if outcome.status]
     for name, header in (("Alt-Svc", "alt-svc"), ("server", "server")):
-        if texts := dict.fromkeys(filter(None, (one.headers.get(header) for one in answered))):
+        if texts := dict.fromkeys(
+            filter(None, (outcome.headers.get(header) for outcome in answered))
+        ):
             yield name, " | ".join(texts)
         elif answered and header == "alt-svc":
             yield name, "none: the server does not offer HTTP/3 to browsers"
     cached = ("age", "x-cache", "cf-cache-status")
     lines = (
-        f"{name}: {one.headers[name]}" for one in answered for name in cached if name in one.headers
+        f"{name}: {outcome.headers[name]}"
+        for outcome in answered
+        for name in cached
+        if name in outcome.headers
     )
     if kinds := [*dict.fromkeys(lines)]:
         yield "cache", "; ".join(phrasing.few(kinds, "answers"))
@@ -243,9 +252,9 @@ def _about_addresses(made: Measurement) -> Iterator[tuple[str, str]]:
 def failures(made: Measurement) -> dict[str, Counter[str]]:
     """Return how often requests failed, looks included, by version and reason."""
     found = dict[str, Counter[str]]()
-    for one in made.outcomes:
-        if one.failure and (one.block or not one.status):
-            found.setdefault(one.http_version, Counter())[one.failure] += 1
+    for outcome in made.outcomes:
+        if outcome.failure and (outcome.block or not outcome.status):
+            found.setdefault(outcome.http_version, Counter())[outcome.failure] += 1
     return found
 
 

@@ -149,5 +149,5 @@ def _impolite(wanted: Wanted) -> Iterator[Mistake]:
 
 def exit_code(made: Measurement) -> int:
     """Return 1 if requests failed or are missing, else 0."""
-    asked = [one for one in made.outcomes if one.block]
-    return 1 if made.ended_early or any(one.failure for one in asked) else 0
+    asked = [outcome for outcome in made.outcomes if outcome.block]
+    return 1 if made.ended_early or any(outcome.failure for outcome in asked) else 0

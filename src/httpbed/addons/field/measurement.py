@@ -109,7 +109,11 @@ class Measurement:
 
     def of(self, version: str) -> list[Outcome]:
         """Return the requests of a version, without the look."""
-        return [one for one in self.outcomes if one.block and one.http_version == version]
+        return [
+            outcome
+            for outcome in self.outcomes
+            if outcome.block and outcome.http_version == version
+        ]
 
 
 def authorities(file: Path | None) -> str:

@@ -50,7 +50,7 @@ WITHOUT_REQUESTS = frozenset({"none", "connect-udp-json"})
 @cache
 def known() -> Mapping[str, Parser]:
     """Return all parsers, those of addons included."""
-    several = [one.parsers for one in ADDED_PROGRAMS.provided()]
+    several = [programs.parsers for programs in ADDED_PROGRAMS.provided()]
     refuse_duplicates("parsers", [*PARSERS, *(name for one in several for name in one)])
     places = {name: place.split(":") for one in several for name, place in one.items()}
     return {**PARSERS, **{name: _of(*place) for name, place in places.items()}}

@@ -42,7 +42,7 @@ def parse_tunnels(file: Path) -> ProgramReport:
     has no requests, and a complaint if a tunnel was refused or none was opened.
     """
     log = parse(file)
-    refused = [one.status for one in log.requests if one.status != TUNNEL_OPENED]
+    refused = [request.status for request in log.requests if request.status != TUNNEL_OPENED]
     complaint = f"a tunnel was refused with status {refused[0]}" if refused else log.complaint
     none = "" if log.requests else "no tunnel was logged"
     return replace(log, requests=(), complaint=complaint or none)

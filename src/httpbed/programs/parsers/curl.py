@@ -67,7 +67,11 @@ def _findings(transfers: list[_Transfer]) -> ProgramReport:
     origin = min((t.began_at for t in transfers if t.began_at is not None), default=0.0)
     last = {transfer.requested: transfer for transfer in transfers}
     complaints = dict.fromkeys(str(t.fields.get("errormsg") or "") for t in last.values())
-    reported = [one for one in transfers if one is last[one.requested] or _answered(one.fields)]
+    reported = [
+        transfer
+        for transfer in transfers
+        if transfer is last[transfer.requested] or _answered(transfer.fields)
+    ]
     return ProgramReport(
         observations=tuple(_observations(transfers, origin)),
         requests=tuple(_request(transfer, origin) for transfer in reported),

@@ -79,8 +79,8 @@ def _migrations(moving: Sequence[Line]) -> MigrationCounts:
     """Return the sum of each run's last counts."""
     last = {line["clock_ns"]: migrations(line["migrations"]) for line in moving}
     return MigrationCounts(
-        tried=sum(one.tried for one in last.values()),
-        failed=sum(one.failed for one in last.values()),
+        tried=sum(counts.tried for counts in last.values()),
+        failed=sum(counts.failed for counts in last.values()),
     )
 
 

@@ -62,7 +62,7 @@ def parse(file: Path) -> ProgramReport:
 
 def _attempts(attempts: list[str]) -> ProgramReport:
     """Read the attempts of one or several runs; only a failure of the last one is a complaint."""
-    requests = tuple(request for one in attempts for request in _request(one))
+    requests = tuple(request for attempt in attempts for request in _request(attempt))
     ended = _CAME_TO.search(attempts[-1])
     if ended and ended["whole"]:
         return ProgramReport(requests=requests)

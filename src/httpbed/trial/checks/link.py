@@ -296,7 +296,7 @@ class _Counted:
 
 
 def _root(qdiscs: Iterable[Table], port: str) -> Table | None:
-    return next((one for one in qdiscs if one.get("dev") == port and one.get("root")), None)
+    return next((qdisc for qdisc in qdiscs if qdisc.get("dev") == port and qdisc.get("root")), None)
 
 
 def _kinds(lines: Sequence[str], ports: Sequence[str], readings: Readings, where: str) -> Check:

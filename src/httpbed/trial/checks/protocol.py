@@ -151,7 +151,7 @@ def _connections(chain: Chain, attempt: JudgedAttempt, where: str) -> Iterator[C
     count = len(chain.hops[0].opened(attempt.evidence.connections))
     if isinstance(chain.workload, FileTransfer):
         yield _transfer_connections(chain, chain.workload, attempt.evidence, count, where)
-    added = (one.check_of_connections(chain, count, where) for one in attempt.added)
+    added = (judgement.check_of_connections(chain, count, where) for judgement in attempt.added)
     yield from filter(None, added)
 
 
@@ -179,8 +179,8 @@ def _resumption(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     """Compare resumed connections and early data with the workload."""
     expected = chain.workload.resumes
     for log in client_requests.of_hop(chain.hops[0], chain, evidence):
-        resumed = [one.resumed for one in log.requests if one.resumed is not None]
-        early = [one.early_data for one in log.requests if one.early_data is not None]
+        resumed = [request.resumed for request in log.requests if request.resumed is not None]
+        early = [request.early_data for request in log.requests if request.early_data is not None]
         if resumed or (early and expected != "resumed"):
             figure = (
                 f"{sum(resumed)} of {len(log.requests)} request(s) on a resumed connection,"
@@ -206,12 +206,14 @@ def _passed_on(name: str, chain: Chain, evidence: AttemptEvidence) -> Check:
     """Check that a proxy neither retried nor reports a reset stream."""
     requests = evidence.reports[name].requests
     # A browser says itself which responses it left: images that it cannot decode.
-    paths = {one.path for one in evidence.reports[chain.client].requests if one.client_left}
-    passed_on = tuple(one for one in requests if one.path not in paths)
+    paths = {
+        request.path for request in evidence.reports[chain.client].requests if request.client_left
+    }
+    passed_on = tuple(request for request in requests if request.path not in paths)
     if chain.roles.client.retry != "none":
         passed_on = not_left(passed_on)
-    flags = sorted({one.flags for one in passed_on if one.flags})
-    attempts = [one.attempts for one in requests if one.attempts is not None]
+    flags = sorted({request.flags for request in passed_on if request.flags})
+    attempts = [request.attempts for request in requests if request.attempts is not None]
     most = max(attempts, default=0)
     reports = bool(flags or attempts)
     figure = f"flags: {', '.join(flags) or 'none'}; at most {most} attempt(s) upstream"
@@ -251,7 +253,7 @@ def retry_statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check
     logs = [log for log in client_requests.of_chain(chain, evidence) if log.is_evidence]
     wrong = [log for log in logs if not _is_accepted(log, accepted)]
     unreadable = client_requests.complaints(chain.responders, evidence)
-    fullest = sorted(wrong or logs, key=lambda one: len(one.requests), reverse=True)
+    fullest = sorted(wrong or logs, key=lambda log: len(log.requests), reverse=True)
     figure = fullest[0].statuses_in_words() if fullest else "none"
     passed: bool | None = bool(logs) and not wrong and not unreadable
     if passed and retry == "resume" and (besides := _not_resumed(logs)):
@@ -262,7 +264,7 @@ def retry_statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check
 
 def _is_accepted(log: RequestLog, accepted: frozenset[int]) -> bool:
     """Whether a log has only accepted statuses, and not 416 alone."""
-    answered = {one.status for one in not_left(log.requests)}
+    answered = {request.status for request in not_left(log.requests)}
     return bool(answered) and answered <= accepted and answered != {NOTHING_MISSING}
 
 
@@ -272,11 +274,11 @@ def _not_resumed(logs: Sequence[RequestLog]) -> str:
     A server sends 206 only for a range request, and no client requests a range from the first byte.
     So a 206 is the rest of a file.
     """
-    answered = [one for log in logs for one in log.requests]
-    statuses = {one.status for one in answered}
+    answered = [request for log in logs for request in log.requests]
+    statuses = {request.status for request in answered}
     if PARTIAL in statuses and HTTPStatus.OK not in statuses:
         return "no log lists the response that it continues"
-    begun = max(sum(bool(one.body_bytes) for one in log.requests) for log in logs)
+    begun = max(sum(bool(request.body_bytes) for request in log.requests) for log in logs)
     if begun > 1 and PARTIAL not in statuses:
         return f"{begun} responses from the first byte on, and none resumed"
     return ""
@@ -311,4 +313,4 @@ def retry_connections(
 
 def not_left(requests: Iterable[LoggedRequest]) -> tuple[LoggedRequest, ...]:
     """Leave out the requests whose client left; their end is no fault of a proxy."""
-    return tuple(one for one in requests if not one.client_left)
+    return tuple(request for request in requests if not request.client_left)

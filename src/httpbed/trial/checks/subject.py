@@ -140,8 +140,8 @@ def _client(chain: Chain, evidence: AttemptEvidence) -> Check:
 def _fetched(chain: Chain, attempt: JudgedAttempt, where: str) -> Iterator[Check]:
     if isinstance(chain.workload, FileTransfer):
         yield from _files(chain, chain.workload, attempt, where)
-    for one in attempt.added:
-        yield from one.checks_of_fetched(chain, where)
+    for judgement in attempt.added:
+        yield from judgement.checks_of_fetched(chain, where)
 
 
 def _files(
@@ -196,7 +196,7 @@ def _lengths(chain: Chain, size: int, evidence: AttemptEvidence, where: str) -> 
     """Check every round by the length of its bodies, because later bodies replace earlier ones."""
     limit = f"{size} bytes each"
     for log in client_requests.of_chain(chain, evidence):
-        lengths = [one.body_bytes for one in log.requests if one.body_bytes is not None]
+        lengths = [request.body_bytes for request in log.requests if request.body_bytes is not None]
         if lengths:
             break
     else:
@@ -297,7 +297,10 @@ def astray(planned: TrialPlan, link: Table) -> Counter[str]:
     """Count the frames that hosts with programs sent and that are no packets, by their field."""
     directions = [one for one in link["directions"] if one["from"] in _hosts(planned)]
     return Counter(
-        {field: sum(one.get("sent", {}).get(field, 0) for one in directions) for field in ASTRAY}
+        {
+            field: sum(direction.get("sent", {}).get(field, 0) for direction in directions)
+            for field in ASTRAY
+        }
     )
 
 
@@ -308,7 +311,7 @@ def _hosts(planned: TrialPlan) -> Sequence[str]:
 
 def _crowded(directions: Sequence[Table]) -> bool:
     """Whether the emulator did not follow some connections, because there were too many."""
-    return any(one["sent"]["untracked_packets"] for one in directions)
+    return any(direction["sent"]["untracked_packets"] for direction in directions)
 
 
 def _wrongly_sent(direction: Table, foreign: int, most_flows: int | None) -> Iterator[str]:
@@ -332,8 +335,10 @@ def _foreign(planned: TrialPlan, evidence: AttemptEvidence) -> Counter[tuple[str
     """Count the bytes of connections outside all hops, by link and by the host that opened them."""
     hosts = {end.address: end.host for ends in planned.network.ends for end in ends}
     counted: Counter[tuple[str, str]] = Counter()
-    for one in evidence.connections:
-        if not any(hop.is_between(one) for hop in planned.hops):
-            host = hosts.get(address(one["client"]), "")
-            counted[one["link"], host] += one["client_bytes"] + one["server_bytes"]
+    for connection in evidence.connections:
+        if not any(hop.is_between(connection) for hop in planned.hops):
+            host = hosts.get(address(connection["client"]), "")
+            counted[connection["link"], host] += (
+                connection["client_bytes"] + connection["server_bytes"]
+            )
     return counted

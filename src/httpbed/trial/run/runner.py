@@ -143,8 +143,8 @@ class _Run:
     async def _work(self) -> dict[str, Any]:
         await self._make_folders()  # before any program could occupy their names
         async with AsyncExitStack() as stack:
-            for one in self.attempt.additions:
-                running_one = one.running(self.supervisor, self.artifacts)
+            for addition in self.attempt.additions:
+                running_one = addition.running(self.supervisor, self.artifacts)
                 self.additions.append(await stack.enter_async_context(running_one))
             servers = await stack.enter_async_context(
                 running_servers(self.supervisor, self.attempt.servers)
@@ -183,7 +183,9 @@ class _Run:
             clocks.append(read_clocks())
             waited = await cpu_pressure.end() if cpu_pressure else {}
             self.phases.end("client")
-            bodies = {one.part.name: await self._bodies(one) for one in self.attempt.clients}
+            bodies = {
+                client.part.name: await self._bodies(client) for client in self.attempt.clients
+            }
             survivors = servers.survivors()
         refuse_full_disk(self.artifacts)
         # Not earlier: a server that ends resets the connections it still has open.
@@ -202,18 +204,18 @@ class _Run:
 
     async def _make_folders(self) -> None:
         """Make the folders in which receivers store bodies, and clients tickets."""
-        for one in self.attempt.all_clients():
+        for client in self.attempt.all_clients():
             for folder, part in (
-                (f"{BODIES}/{one.part.name}", one.receiver or one.process.part),
-                (str(Path(one.part.session).parent), one.process.part),
+                (f"{BODIES}/{client.part.name}", client.receiver or client.process.part),
+                (str(Path(client.part.session).parent), client.process.part),
             ):
                 await self.supervisor.make_folder(folder, part)
 
     async def _visits(self) -> dict[str, Exit]:
         """Run the unmeasured prior visits."""
         ended = {
-            one.part.name: await self.supervisor.run(one.process)
-            for one in self.attempt.prior_visits
+            visit.part.name: await self.supervisor.run(visit.process)
+            for visit in self.attempt.prior_visits
         }
         if ended:
             await asyncio.sleep(SETTLING_S + 2 * self.attempt.longest_rtt_s)
@@ -245,8 +247,8 @@ class _Run:
 
     def _listen(self, emulator: Emulator) -> Coroutine[Any, Any, Any]:
         def triggered(name: str) -> None:
-            for one in self.additions:
-                one.on_trigger(name)
+            for addition in self.additions:
+                addition.on_trigger(name)
 
         arguments = (self.attempt.hops, self.attempt.sockets, self.artifacts)
         counters = self.demand.counters
@@ -260,7 +262,9 @@ class _Run:
     async def _while_emulated(self, listening: asyncio.Task[Any]) -> ClientRuns:
         """Run the clients and what is beside them until they end or the emulator fails."""
         ended = asyncio.Event()
-        beside = [asyncio.create_task(one.beside_clients(ended)) for one in self.additions]
+        beside = [
+            asyncio.create_task(addition.beside_clients(ended)) for addition in self.additions
+        ]
         clients = asyncio.create_task(run_clients(self.supervisor, self.attempt.clients))
         clients.add_done_callback(lambda _: ended.set())
         try:

@@ -61,7 +61,7 @@ class Connection:
         """Which end is the client: who opened; else the one whose port is no server's."""
         if self.opener >= 0:
             return self.opener
-        known = [one.port in HTTPS for one in self.ends]
+        known = [end.port in HTTPS for end in self.ends]
         if known[0] != known[1]:
             return int(known[0])
         return int(self.payload[1] < self.payload[0])
@@ -110,7 +110,7 @@ def survey(data: bytes | memoryview, ending: Ending) -> list[Connection]:
             _count(connections, chosen, view)
         if len(connections) > MAX_CONNECTIONS:
             raise CaptureError(f"it has more than {MAX_CONNECTIONS} connections; filter it first")
-    return sorted(connections.values(), key=lambda one: -one.server_bytes)
+    return sorted(connections.values(), key=lambda connection: -connection.server_bytes)
 
 
 def packets_of(data: bytes | memoryview, connection: Connection) -> Packets:
@@ -128,7 +128,7 @@ def packets_of(data: bytes | memoryview, connection: Connection) -> Packets:
             break
     joined = Headers(
         **{
-            name: np.concatenate([getattr(one, name) for one in parts])
+            name: np.concatenate([getattr(part, name) for part in parts])
             for name in Headers.__annotations__
         }
     )
@@ -263,7 +263,9 @@ def chosen(connections: list[Connection], word: str) -> Iterator[Connection]:
     if word.isdecimal() and 1 <= int(word) <= len(connections):
         yield connections[int(word) - 1]
         return
-    for one in connections:
-        ends = [str(end) for end in one.ends]
-        if word in ends or (word.isdecimal() and int(word) in {end.port for end in one.ends}):
-            yield one
+    for connection in connections:
+        ends = [str(end) for end in connection.ends]
+        if word in ends or (
+            word.isdecimal() and int(word) in {end.port for end in connection.ends}
+        ):
+            yield connection

@@ -61,9 +61,9 @@ def run(
     known = explained(evidence.found)
     if not known:
         raise ConfigError(
-            Mistake(str(path), f"{one.trial}: {one.reason}")
-            for one in evidence.found
-            if isinstance(one, Unexplained)
+            Mistake(str(path), f"{unexplained.trial}: {unexplained.reason}")
+            for unexplained in evidence.found
+            if isinstance(unexplained, Unexplained)
         )
     written = ""
     if experiment is not None:
@@ -140,10 +140,10 @@ class _Shown:
     def _table(self) -> Table:
         lines = self.found.lines[:MAX_LINES]
         columns = (
-            Column.of(self.found.unit, (one.name for one in lines), is_name=True),
-            Column.of("protocol", (one.protocol for one in lines)),
-            Column.of("bytes", (size_text(one.amount) for one in lines), right=True),
-            Column.of("time", (time_text(one.lasts) for one in lines), right=True),
+            Column.of(self.found.unit, (line.name for line in lines), is_name=True),
+            Column.of("protocol", (line.protocol for line in lines)),
+            Column.of("bytes", (size_text(line.amount) for line in lines), right=True),
+            Column.of("time", (time_text(line.lasts) for line in lines), right=True),
         )
         return Table("List", f"Every {self.found.unit}", columns)
 
@@ -155,12 +155,12 @@ class _Shown:
             "kind": self.found.kind,
             f"{self.found.unit}s": [
                 {
-                    "name": one.name,
-                    "protocol": one.protocol,
-                    "server_bytes": one.amount,
-                    "seconds": one.lasts / evidence_file.NS,
+                    "name": line.name,
+                    "protocol": line.protocol,
+                    "server_bytes": line.amount,
+                    "seconds": line.lasts / evidence_file.NS,
                 }
-                for one in self.found.lines[: 50 * MAX_LINES]
+                for line in self.found.lines[: 50 * MAX_LINES]
             ],
             "explained": [
                 {
@@ -217,8 +217,8 @@ def read(path: Path, catalog: Catalog, chosen: str | None) -> Evidence:
     except OneSidedError as error:
         answer = Unexplained(0, name, place.levels, str(error))
     data = trace.sent if trace.is_server else trace.received
-    lasts = max((one.at for one in (*trace.sent, *trace.received)), default=0)
-    line = Line(path.name, "QUIC", sum(one.size for one in data), lasts)
+    lasts = max((packet.at for packet in (*trace.sent, *trace.received)), default=0)
+    line = Line(path.name, "QUIC", sum(packet.size for packet in data), lasts)
     notes = [f"{trace.damage}; what follows was left out"] if trace.damage else []
     return Evidence("qlog", "connection", [line], [answer], notes, "3")
 
@@ -233,13 +233,13 @@ def _seen(trace: Trace) -> Seen:
     if not data or not answers:
         raise OneSidedError("it has packets of one direction only")
     data, lost = _with_lost(trace, data, is_server=is_server)
-    numbers = np.array([one.number for one in data], dtype=np.int64)
-    sizes = np.array([one.size for one in data], dtype=np.int64)
+    numbers = np.array([packet.number for packet in data], dtype=np.int64)
+    sizes = np.array([packet.size for packet in data], dtype=np.int64)
     order = np.argsort(numbers, kind="stable")
     behind = np.cumsum(sizes[order])
     first = np.zeros(len(data), dtype=np.int64)
     first[order] = behind - sizes[order]
-    known = np.array([one.acknowledged for one in answers], dtype=np.int64)
+    known = np.array([answer.acknowledged for answer in answers], dtype=np.int64)
     count = np.searchsorted(numbers[order], known, side="right")
     acknowledged = np.where(known >= 0, np.concatenate([[0], behind])[count], 0)
     ends, edges = credit(trace, data, answers)
@@ -258,8 +258,8 @@ def _seen(trace: Trace) -> Seen:
 
 
 def _half(packets: list[Packet], first: Numbers, known: Numbers, edge: Numbers) -> Half:
-    at = np.array([one.at for one in packets], dtype=np.int64)
-    size = np.array([one.size for one in packets], dtype=np.int64)
+    at = np.array([packet.at for packet in packets], dtype=np.int64)
+    size = np.array([packet.size for packet in packets], dtype=np.int64)
     none = np.full(len(packets), -1, dtype=np.int64)
     return Half(at, size + UDP_HEADERS, size, first, known, edge, none, none)
 
@@ -285,13 +285,13 @@ def _with_lost(
 
 def _request(answers: list[Packet]) -> int | None:
     """Return when the client's first stream of its own passed."""
-    return next((one.at for one in answers if any(key % 4 == 0 for key in one.ends)), None)
+    return next((answer.at for answer in answers if any(key % 4 == 0 for key in answer.ends)), None)
 
 
 def _handshake(trace: Trace, *, is_server: bool) -> tuple[int, int] | None:
     if is_server:
         return None
-    later = [one.at for one in trace.received if one.at >= trace.sent[0].at]
+    later = [packet.at for packet in trace.received if packet.at >= trace.sent[0].at]
     return (later[0] - trace.sent[0].at, 0) if later else None
 
 

@@ -70,7 +70,7 @@ def read(path: Path, kind: Kind, chosen: str | None) -> Evidence:
         raise ConfigError([Mistake(str(path), reason)]) from None
     if not known:
         raise ConfigError([Mistake(str(path), "has no request that ended")])
-    known.sort(key=lambda one: -one.lasts)
+    known.sort(key=lambda request: -request.lasts)
     one = _chosen(known, chosen)
     lines = [Line(each.url, each.protocol, each.body, each.lasts) for each in known]
     found = _explained(one, _round_trip(known, one))
@@ -83,7 +83,7 @@ def _chosen(known: Sequence[Request], word: str | None) -> Request:
         return known[0]
     if word.isdecimal() and 1 <= int(word) <= len(known):
         return known[int(word) - 1]
-    fitting = [one for one in known if word in one.url]
+    fitting = [request for request in known if word in request.url]
     if len(fitting) == 1:
         return fitting[0]
     reason = (
@@ -102,7 +102,10 @@ def _round_trip(known: Sequence[Request], one: Request) -> int | None:
 
 def _together(known: Sequence[Request]) -> Iterator[str]:
     if len(known) > 1:
-        begin, end = min(one.begin for one in known), max(one.begin + one.lasts for one in known)
+        begin, end = (
+            min(request.begin for request in known),
+            max(request.begin + request.lasts for request in known),
+        )
         yield f"{len(known)} requests within {(end - begin) / NS:.3g} s; one of them is explained"
 
 
@@ -159,9 +162,9 @@ def _no_packets(ended: int, round_trip: int | None, remarks: tuple[str, ...]) ->
 
 def _of_har(path: Path) -> Iterator[Request]:
     entries = parser.read_file(path).entries
-    first_s = min((one.started_s for one in entries), default=0.0)
-    for one in entries:
-        times = one.timings
+    first_s = min((entry.started_s for entry in entries), default=0.0)
+    for entry in entries:
+        times = entry.timings
         handshake_s = (times.connect or 0.0) - (times.ssl or 0.0)  # connect contains ssl
         phases = {
             "client": times.blocked,
@@ -171,12 +174,12 @@ def _of_har(path: Path) -> Iterator[Request]:
             "unknown": times.receive,
         }
         yield Request(
-            one.url,
-            name_of(one.http_version),
-            round((one.started_s - first_s) * NS),
+            entry.url,
+            name_of(entry.http_version),
+            round((entry.started_s - first_s) * NS),
             [(cause, round((lasts_s or 0.0) * NS)) for cause, lasts_s in phases.items()],
-            round(handshake_s * NS) if one.http_version != "3" and handshake_s > 0 else None,
-            one.sent_body_bytes or 0,
+            round(handshake_s * NS) if entry.http_version != "3" and handshake_s > 0 else None,
+            entry.sent_body_bytes or 0,
         )
 
 
