@@ -66,8 +66,17 @@ def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
     }
     value = {name: part for name, part in schema.items() if name not in beside}
     if isinstance(value.get("items"), dict):
-        value["items"] = {"anyOf": [value["items"], {"$ref": "#/$defs/FactorReference"}]}
-    return {**beside, "anyOf": [value, {"$ref": "#/$defs/FactorReference"}]}
+        value["items"] = {"anyOf": [value["items"], _A_REFERENCE]}
+    if patterns := value.get(
+        "patternProperties"
+    ):  # a table with names of the user's, such as knobs
+        value["patternProperties"] = {
+            pattern: {"anyOf": [entry, _A_REFERENCE]} for pattern, entry in patterns.items()
+        }
+    return {**beside, "anyOf": [value, _A_REFERENCE]}
+
+
+_A_REFERENCE = {"$ref": "#/$defs/FactorReference"}
 
 
 @cache
