@@ -12,6 +12,7 @@ import pytest
 from httpbed.addons.conformance import conformance_session, properties
 from httpbed.addons.conformance.networks import networks
 from httpbed.addons.conformance.sender import Control
+from httpbed.base.errors import ConfigError
 from httpbed.store import campaign
 from patience import HTTPBED
 from real_runs import httpbed
@@ -65,6 +66,15 @@ def test_the_kernels_cubic_passes_as_cubic_and_fails_as_reno(
         result.name: result.passed for result in properties.judge("reno", evidence.transfers)
     }
     assert as_other[LOSS] is False
+    _refuses_a_changed_log(kept, control)
+
+
+def _refuses_a_changed_log(kept: Path, control: Control) -> None:
+    """A changed packet log is a mistake with its place; it fails no sender."""
+    log = next(kept.rglob("packets.tsv"))
+    log.write_bytes(log.read_bytes() + b"\n")
+    with pytest.raises(ConfigError, match=log.name):
+        conformance_session.read(campaign.open_existing(kept), networks("smoke", control))
 
 
 def test_mistakes_are_reported_before_anything_runs() -> None:

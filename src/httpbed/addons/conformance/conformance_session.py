@@ -192,19 +192,27 @@ def _key(test: ConformanceTest, sender: Sender, manifest: Mapping[str, Any]) -> 
 
 
 def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
-    """Read the last attempt at every trial of a test's campaign."""
+    """Read the last attempt at every trial of a test's campaign.
+
+    Raises:
+        ConfigError: Packet logs are damaged.
+    """
     by_name = {network.name: network for network in planned}
+    logs = _undamaged_logs(campaign)
     alone, shared = (defaultdict[str, list[Any]](list) for _ in range(2))
     unreadable, invalid, packets = list[str](), False, list[PacketRecord]()
-    for attempt in campaign.attempts().values():
+    for key, attempt in campaign.attempts().items():
         network = by_name[attempt.trial.levels[networks.FACTOR]]
         sender = attempt.trial.levels.get(networks.SENDER, UNDER_TEST)
         reader: Callable[[Path], Split | Flight] = (
             partial(split_of, network) if network.beside else partial(_flight, attempt)
         )
-        sent = _from_log(campaign, attempt, reader)
-        if digest := _digest(campaign, attempt):
-            packets.append(PacketRecord(network.name, sender, *digest))
+        log = logs[key]
+        sent = _from_log(log, attempt, reader)
+        if log.is_file():
+            file = str(log.relative_to(campaign.directory))
+            sha256 = digests.of_bytes(log.read_bytes()).sha256
+            packets.append(PacketRecord(network.name, sender, file, sha256))
         strained = attempt.outcome.kind == "invalid"
         if isinstance(sent, str):
             whose = "" if sender == UNDER_TEST else f"{sender}, "
@@ -224,14 +232,25 @@ def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
     )
 
 
-def _digest(campaign: Campaign, attempt: Attempt) -> tuple[str, str] | None:
-    """Return the path of an attempt's packet log in its campaign, and its SHA-256."""
-    try:
-        log = campaign.artifact(attempt, PACKET_LOG)
-        file = str(log.relative_to(campaign.directory))
-        return file, digests.of_bytes(log.read_bytes()).sha256
-    except (OSError, ValueError):
-        return None
+def _undamaged_logs(campaign: Campaign) -> dict[str, Path]:
+    """Return where the packet log of each trial is, or would be if it had one.
+
+    A damaged log shows nothing about its sender, so it changes neither certificate nor record.
+
+    Raises:
+        ConfigError: Logs differ from what was written.
+    """
+    logs, mistakes = dict[str, Path](), list[Mistake]()
+    for key, attempt in campaign.attempts().items():
+        try:
+            logs[key] = campaign.artifact(attempt, PACKET_LOG)
+        except ValueError as error:
+            remedy = "restore it from a copy, or move the folder away: its trial then runs again"
+            place = str(campaign.artifacts(attempt).parent)
+            mistakes.append(Mistake(place, f"is damaged: {error}", remedy))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return logs
 
 
 def _flight(attempt: Attempt, log: Path) -> Flight:
@@ -274,12 +293,12 @@ def split_of(network: Network, log: Path) -> Split:
     )
 
 
-def _from_log(campaign: Campaign, attempt: Attempt, reader: Callable[[Path], T]) -> T | str:
+def _from_log(log: Path, attempt: Attempt, reader: Callable[[Path], T]) -> T | str:
     """Read an attempt's packet log; return the reason if it shows nothing about its senders."""
     if reason := why_unusable(attempt):
         return reason
     try:
-        return reader(campaign.artifact(attempt, PACKET_LOG))
+        return reader(log)
     except NoDataError as error:
         return str(error)
     except (OSError, ValueError) as error:
