@@ -1,10 +1,10 @@
 """How clients shared the network while all were active, from the emulator's log.
 
 A host with a role does not forward, so everything that a client's own link delivers is the
-client's. So it is with the server's link of a client that uploads. A client is active from the
-first packet that is delivered so to the last. Rates are taken over
-the whole bins of ten milliseconds in which all clients are active. The bins are all that is kept of
-the log, unless the user asks for it.
+client's. Everything that the server's own link delivers belongs to a client that uploads. A client
+is active from the first of these packets to the last. Rates are taken over the whole bins of ten
+milliseconds in which all clients are active. The bins are all that is kept of the log, unless the
+user asks for it.
 """
 
 from __future__ import annotations

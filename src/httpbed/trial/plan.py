@@ -368,7 +368,7 @@ def _contents(clients: Iterable[Part], setup: CampaignSetup) -> dict[str, Path]:
 def _shown(
     part: str, attempt: AttemptPlan, setup: CampaignSetup, served: Mapping[str, Path]
 ) -> dict[str, Path]:
-    """Return the files a part sees: content for who sends it, keys for no client.
+    """Return the files a part sees: content for its sender, keys for no client.
 
     The server of an upload cannot have the content from anywhere but its client.
     """

@@ -41,8 +41,8 @@ def untested(manifest: Mapping[str, Any], directory: Path) -> Iterator[str]:
     if ends:
         have = "has" if len(ends) == 1 else "have"
         yield (
-            f"{', '.join(few(ends, 'senders'))} {have} no conformance test: ends of a tunnel,"
-            " or clients that upload"
+            f"{', '.join(few(ends, 'senders'))} {have} no conformance test: httpbed tests neither"
+            " clients that upload nor ends of a tunnel"
         )
 
 
