@@ -36,6 +36,8 @@ def absent_options() -> Mapping[str, str]:
     return absent
 
 
+URL_FORM = "https://HOST/FILE"
+"""What the form of a verb that takes a URL is called by."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -58,7 +60,7 @@ class Verb(click.Command):
         super().format_epilog(ctx, formatter)
         if self.name and (registered := of_url(self.name)):
             formatter.write_paragraph()
-            address = f"{ctx.command_path} https://HOST/FILE"
+            address = f"{ctx.command_path} {URL_FORM}"
             formatter.write_text(f"{address} is another form: {registered.purpose}")
             formatter.write_text(f"Its options: {address} --help")
 
@@ -220,11 +222,12 @@ def _mistake(error: click.UsageError, context: click.Context) -> Mistake:
 
 def _no_option(error: NoSuchOption, context: click.Context) -> Mistake:
     verb = context.command_path.partition(" ")[2]
+    takes_url = str(context.command.name).endswith(" URL")
+    form = f"{context.command_path} {URL_FORM}" if takes_url else context.command_path
     remedy = absent_options().get(f"{verb} {error.option_name}") or (
-        suggestion(error.option_name, error.possibilities or ())
-        or f"{context.command_path} --help lists them"
+        suggestion(error.option_name, error.possibilities or ()) or f"{form} --help lists them"
     )
-    return Mistake(error.option_name, f"is no option of {context.command_path}", remedy)
+    return Mistake(error.option_name, f"is no option of {form}", remedy)
 
 
 def _too_many(word: str, context: click.Context) -> Mistake:

@@ -174,8 +174,29 @@ def test_a_url_that_is_unfit_is_refused_after_the_first_look(text: str) -> None:
 
 def test_a_field_result_is_no_campaign(run: Command, tmp_path: Path) -> None:
     """No verb pools it with results of a bed."""
-    file = tmp_path / "field.json"
-    file.write_text(json.dumps(field_report.values(made())))
-    for words in (["report", file], ["diff", file, file], ["gate", file, file]):
+    file, other = tmp_path / "field.json", tmp_path / "other.json"
+    for path in (file, other):
+        path.write_text(json.dumps(field_report.values(made())))
+    for words in (["report", file], ["diff", file, other], ["gate", file, other]):
         code, _, err = run(*words)
         assert code == 2, err
+        assert "twice" not in err
+
+
+def test_an_option_of_the_other_form_is_no_option_of_this_one(run: Command) -> None:
+    """The message names the form whose help lists its options: compare itself has ``-o``."""
+    code, _, err = run("compare", "https://good.field.example/file", "-o", "folder")
+    assert code == 2
+    assert "https://HOST/FILE --help" in err
+
+
+def test_more_blocks_than_permitted_are_not_recommended_without_a_word() -> None:
+    """What settles the noise may be more than a server of somebody else should get."""
+    measured = made()
+    for outcome in measured.outcomes:
+        if outcome.http_version == "3" and outcome.block:
+            noisy_s = 0.2 + (0.05 if outcome.block % 2 else -0.05)
+            object.__setattr__(outcome, "request_s", noisy_s)
+    text = " ".join(shown(measured).split())
+    assert "would settle" in text
+    assert f"than the {measured.wanted.most_blocks} permitted; --i-own-this" in text

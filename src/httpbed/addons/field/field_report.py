@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.text import Text
 
-from httpbed.addons.field.measurement import Measurement
+from httpbed.addons.field.measurement import Measurement, Wanted
 from httpbed.addons.field.request import REQUEST_S, Outcome
 from httpbed.base.errors import visible
 from httpbed.base.units import format_duration, format_size
@@ -193,7 +193,7 @@ def facts(made: Measurement) -> Iterator[tuple[str, str]]:
     """Yield what belongs to the table, by name."""
     if trips := round_trips_s(made):
         least, middle, most = map(phrasing.brief_duration, (min(trips), median(trips), max(trips)))
-        source = f"{len(trips)} TCP handshakes beside the requests"
+        source = f"{_count(len(trips), 'TCP handshake')} beside the requests"
         text = f"{middle} ({least} to {most}), from {source}; losses cannot be seen from here"
         yield "round trip", text
     elif any(outcome.block and not outcome.failure for outcome in made.outcomes):
@@ -207,16 +207,21 @@ def facts(made: Measurement) -> Iterator[tuple[str, str]]:
         yield "failed", f"HTTP/{version}: {'; '.join(texts)}"
     if made.ended_early:
         yield "ended early", made.ended_early
-    yield from _notes(ratio for ratio in ratios(made).values() if ratio)
+    yield from _notes(made.wanted, [ratio for ratio in ratios(made).values() if ratio])
 
 
-def _notes(compared: Iterable[Ratio]) -> Iterator[tuple[str, str]]:
-    """Yield what would settle the comparisons that are open."""
+def _notes(wanted: Wanted, compared: Iterable[Ratio]) -> Iterator[tuple[str, str]]:
+    """Yield what would settle the comparisons that are open, if the bounds permit it."""
     unsettled = [ratio for ratio in compared if ratio.judgement == "open"]
     if any(ratio.n < MIN_BLOCKS for ratio in unsettled):
         yield "note", f"fewer than {MIN_BLOCKS} blocks settle nothing (--replicates)"
     elif blocks := [ratio.blocks_to_settle for ratio in unsettled if ratio.blocks_to_settle]:
-        yield "note", f"about {max(blocks)} blocks would settle what is noise (--replicates)"
+        text = f"about {max(blocks)} blocks would settle what is noise"
+        if max(blocks) <= wanted.most_blocks:
+            yield "note", f"{text} (--replicates)"
+        else:
+            lifted = "" if wanted.is_own else "; --i-own-this permits more"
+            yield "note", f"{text}, more than the {wanted.most_blocks} permitted{lifted}"
 
 
 def _about_the_server(made: Measurement) -> Iterator[tuple[str, str]]:
@@ -226,8 +231,8 @@ def _about_the_server(made: Measurement) -> Iterator[tuple[str, str]]:
             filter(None, (outcome.headers.get(header) for outcome in answered))
         ):
             yield name, " | ".join(texts)
-        elif answered and header == "alt-svc":
-            yield name, "none: the server does not offer HTTP/3 to browsers"
+        elif header == "alt-svc" and any(outcome.is_success for outcome in answered):
+            yield name, "none: no response offers HTTP/3"
     cached = ("age", "x-cache", "cf-cache-status")
     lines = (
         f"{name}: {outcome.headers[name]}"

@@ -138,10 +138,9 @@ def _impolite(wanted: Wanted) -> Iterator[Mistake]:
     """Yield each limit that is exceeded: more than a server of somebody else should get."""
     bounds = wanted.bounds
     if wanted.requests > bounds.requests:
-        fitting = (bounds.requests - 1) // len(wanted.versions)
         lifted = "" if wanted.is_own else f", or add --i-own-this, which permits {OWN.requests}"
         reason = f"{wanted.requests} requests are more than the {bounds.requests} permitted"
-        yield Mistake("--replicates", reason, f"write at most {fitting}{lifted}")
+        yield Mistake("--replicates", reason, f"write at most {wanted.most_blocks}{lifted}")
     if wanted.pause_s < bounds.pause_s:
         reason = f"is shorter than {format_duration(bounds.pause_s)}"
         yield Mistake("--pause", reason, "write a longer one, or add --i-own-this")

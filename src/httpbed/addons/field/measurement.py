@@ -82,6 +82,11 @@ class Wanted:
         return self.blocks * len(self.versions) + 1
 
     @property
+    def most_blocks(self) -> int:
+        """Most blocks within the bounds."""
+        return (self.bounds.requests - 1) // len(self.versions)
+
+    @property
     def most_bytes(self) -> int:
         """Longest body, so that all requests together stay within the bounds."""
         return self.bounds.total_bytes // self.requests
