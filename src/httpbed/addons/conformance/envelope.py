@@ -7,7 +7,7 @@ The **envelope** is the convex hull of the 95 % of the points that are nearest t
 same network with the kernel's sender in the sender's place gives the kernel's envelope.
 
 *Conformance* is the share of both senders' points that lie in the envelope of the other.
-*Conformance-T* is the largest conformance that moving the sender's envelope reaches; the move says
+*Conformance-T* is the largest conformance after a move of the sender's envelope; the move says
 by how much its delay and throughput differ. Distances from the mean are in standard deviations, so
 units do not matter. QUICbench clusters the points and has an envelope for each cluster; here a
 sender has one.

@@ -151,7 +151,7 @@ def _mistakes(
 ) -> Iterator[Mistake]:
     transport = transport_below(version)
     if not {"server", "proxy"} & set(recipe.roles):
-        reason = f"{recipe.name} is a client, whose requests show no congestion control"
+        reason = f"{recipe.name} is a client; the networks of a test download"
         yield Mistake("IMPLEMENTATION", reason, "test the server or proxy that responds to it")
     if recipe.name in ends:
         reason = f"{recipe.name} is an end of a tunnel, which forwards what others send"

@@ -29,8 +29,9 @@ def _versions(
     words = dict.fromkeys(word.strip().removeprefix("h") for word in text.split(","))
     known = get_args(HttpVersion)
     versions = ["1.1" if word == "1" else word for word in words]
-    if wrong := [word for word in versions if word not in known]:
-        raise RejectedValueError(f"{wrong[0]!r} is no HTTP version", "write for example 1.1,2,3")
+    if wrong := [repr(word) for word in versions if word not in known]:
+        are = "is no HTTP version" if len(wrong) == 1 else "are no HTTP versions"
+        raise RejectedValueError(f"{', '.join(wrong)} {are}", "write for example 1.1,2,3")
     return cast("tuple[HttpVersion, ...]", tuple(dict.fromkeys(versions)))
 
 

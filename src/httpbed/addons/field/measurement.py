@@ -78,13 +78,13 @@ class Wanted:
 
     @property
     def requests(self) -> int:
-        """Most requests, the first look included if it needs one only."""
-        return self.blocks * len(self.versions) + 1
+        """Most requests: those of the blocks, and a first look by each version."""
+        return (self.blocks + 1) * len(self.versions)
 
     @property
     def most_blocks(self) -> int:
         """Most blocks within the bounds."""
-        return (self.bounds.requests - 1) // len(self.versions)
+        return self.bounds.requests // len(self.versions) - 1
 
     @property
     def most_bytes(self) -> int:

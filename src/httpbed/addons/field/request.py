@@ -22,7 +22,7 @@ _ACCOUNT = '{"transfer":%{json},"headers":%{header_json}}\n'
 _NO_ANSWER = 0
 OK, REDIRECTION, CLIENT_ERROR = 200, 300, 400
 TOO_MANY, UNAVAILABLE = 429, 503
-_TIMED_OUT, _TOO_LONG = 28, 63
+_TIMED_OUT, _UNTRUSTED, _TOO_LONG = 28, 60, 63
 """Exit codes of curl."""
 
 
@@ -124,6 +124,8 @@ def _judged(outcome: Outcome, code: int, message: str, target: Target) -> Outcom
     elif code == _TIMED_OUT:
         blocked = ": UDP may be blocked on the path" if outcome.http_version == "3" else ""
         failure = f"no connection within {CONNECT_S:g} s{blocked}"
+    elif code == _UNTRUSTED:
+        failure = f"{message}; --cacert FILE trusts an authority of yours"
     elif code:
         failure = message or f"curl's exit code {code}"
     elif outcome.got_version != outcome.http_version:
