@@ -232,7 +232,10 @@ def _test_campaign(
     options = replace(options, clock=clock or manifest.get("clock", "real"))
     lacking = untested(manifest, client)
     if not lacking:
-        say("every sender of this campaign that can be tested has been tested on this machine")
+        say(
+            "nothing to test: each sender of this campaign has been tested on this machine, or is"
+            " a client that uploads or an end of a tunnel"
+        )
     return _test([*_testable(lacking, catalog)], catalog, options)
 
 
