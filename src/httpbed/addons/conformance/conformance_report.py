@@ -106,7 +106,8 @@ def figure(value: float | None) -> str:
     """Write a figure with three digits."""
     if value is None:
         return "-"
-    return f"{value:.3g}" if abs(value) < MANY else f"{value:.0f}"
+    text = f"{value:.3g}" if abs(value) < MANY else f"{value:.0f}"
+    return "0" if text == "-0" else text
 
 
 def tolerance(finding: PropertyResult) -> str:
@@ -129,6 +130,8 @@ def outcome(judgement: Judgement) -> str:
     left = len(judgement.findings) - len(findings)
     yours = f"; {left} figures for you to judge" if left else ""
     unseen = sum(finding.passed is None for finding in findings)
+    if judgement.passed and not findings:
+        return f"{left} figures for you to judge; none has a bound"
     if judgement.passed:
         as_what = f"as {judgement.sender.judged_as}" if not left else "with a bound"
         return f"passed: {len(findings)} of {len(findings)} properties {as_what}{yours}"

@@ -67,7 +67,7 @@ SUITES: Mapping[SuiteName, Suite] = {
         frozenset(CONTROLS),
         is_cited=False,
         asks_by_control=False,
-        question="Are delay and throughput of {sender.implementation} those of the kernel's?",
+        question="Does {sender.implementation} have the delay and throughput of the kernel?",
         references=bcp133.REFERENCES,
     ),
 }
