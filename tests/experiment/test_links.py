@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toml_documents
-from httpbed.experiment import parser, response_path
+from httpbed.experiment import bodies_path, parser
+from httpbed.experiment.bodies_path import BucketLoad
 from httpbed.experiment.document import scenario_document
-from httpbed.experiment.response_path import BucketLoad
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Link
 from recorded import DEMO
@@ -257,16 +257,16 @@ BUCKET = {"bucket": "10 Mbit/s", "burst": "1 MB"}
 )
 def test_a_bucket_holds_a_transfer_up_to_its_own_size(size: str, holds: bool) -> None:
     """A transfer of equal size fits."""
-    (load,) = response_path.bucket_loads(scenario(size, rate=BUCKET))
+    (load,) = bodies_path.bucket_loads(scenario(size, rate=BUCKET))
     assert load.holds_all is holds
 
 
 def test_the_bodies_of_all_files_and_rounds_pass_the_bucket() -> None:
     """Four files in three rounds are twelve bodies."""
-    (load,) = response_path.bucket_loads(scenario("100 kB", rate=BUCKET, files=4, rounds=3))
+    (load,) = bodies_path.bucket_loads(scenario("100 kB", rate=BUCKET, files=4, rounds=3))
     assert load == BucketLoad("client-server", "server", 10_000_000, 1_000_000, 1_200_000)
 
 
 def test_a_constant_rate_has_no_bucket() -> None:
     """Buckets in the direction of the requests do not count either."""
-    assert response_path.bucket_loads(scenario("100 kB", rate="10 Mbit/s")) == ()
+    assert bodies_path.bucket_loads(scenario("100 kB", rate="10 Mbit/s")) == ()

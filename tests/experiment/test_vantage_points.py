@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from httpbed.experiment import response_path
-from httpbed.experiment.response_path import VantagePoints
+from httpbed.experiment import bodies_path
+from httpbed.experiment.bodies_path import VantagePoints
 from httpbed.experiment.scenario import Scenario
 
 
@@ -19,7 +19,7 @@ def points(hosts: list[str], links: list[dict[str, Any]], **more: Any) -> Vantag
         "workload": {"kind": "download", "size": "1 MB"},
         **more,
     }
-    return response_path.vantage_points(Scenario.model_validate(document))
+    return bodies_path.vantage_points(Scenario.model_validate(document))
 
 
 def test_one_link_has_all_points() -> None:

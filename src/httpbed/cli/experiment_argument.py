@@ -21,7 +21,7 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism
 from httpbed.cli.echo import echo
 from httpbed.cli.options import CheckedPath, NumberRange, OneOf, WholeNumber, suggestion
-from httpbed.experiment import experiment, kept, response_path
+from httpbed.experiment import bodies_path, experiment, kept
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
 from httpbed.programs import catalog as catalogs
@@ -288,9 +288,7 @@ def notes(loaded: LoadedExperiment) -> list[str]:
     """
     if "bucket" not in loaded.text and "profile" not in loaded.text:
         return []
-    passed = (
-        one for scenario in loaded.scenarios() for one in response_path.bucket_loads(scenario)
-    )
+    passed = (one for scenario in loaded.scenarios() for one in bodies_path.bucket_loads(scenario))
     return list(dict.fromkeys(one.warning() for one in passed if one.holds_all))
 
 

@@ -16,12 +16,12 @@ from typing import Any
 from httpbed.base.addon import Seam
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.experiment import response_path
+from httpbed.experiment import bodies_path
+from httpbed.experiment.bodies_path import BucketLoad
 from httpbed.experiment.document import network_factors, words
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.response_path import BucketLoad
 from httpbed.results import comparison, selection
 from httpbed.results.comparison import FactorEffect, Ratio, compare
 from httpbed.results.estimate import Estimate, estimate
@@ -267,7 +267,7 @@ def _row(
         ceiling_bit_s=max(rates, default=None),
         ceiling_changes=len(rates) > 1,
         limit_s=results.experiment.time_limit_s(built),
-        buckets=response_path.bucket_loads(built),
+        buckets=bodies_path.bucket_loads(built),
     )
 
 

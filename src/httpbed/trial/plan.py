@@ -24,7 +24,7 @@ from httpbed.bed.sandbox.sandbox_spec import (
     SandboxSpec,
     executable,
 )
-from httpbed.experiment import response_path
+from httpbed.experiment import bodies_path
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.trial import Trial
@@ -184,7 +184,7 @@ def _records(scenario: Scenario, options: PlanOptions) -> PacketRecords:
     return PacketRecords(
         capture=not options.keep.isdisjoint({"pcap", "packets"}),
         log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
-        timelines=response_path.vantage_points(scenario).records(),
+        timelines=bodies_path.vantage_points(scenario).records(),
     )
 
 

@@ -28,9 +28,9 @@ from httpbed.addons.explain.capture import Headers
 from httpbed.addons.explain.transfer import Flags, Numbers, Sent, Transfer, following, unwrapped
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
+from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG
-from httpbed.experiment.response_path import vantage_points
 from httpbed.experiment.scenario import Scenario
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog

@@ -31,9 +31,9 @@ from httpbed.addons.explain.division import Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import Divided, Held
 from httpbed.addons.explain.rounds import Plateau
+from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import LINK_RESULT
-from httpbed.experiment.response_path import vantage_points
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 from httpbed.results.sample import of_trials, scenario

@@ -1,7 +1,7 @@
 """Throughput, round trips, bytes in flight and queue of a trial over time.
 
 All four come from the packets that the emulator saw, at the vantage points of the trial
-(:mod:`~httpbed.experiment.response_path`). So they are the same quantities for TCP and QUIC, and
+(:mod:`~httpbed.experiment.bodies_path`). So they are the same quantities for TCP and QUIC, and
 for programs that report nothing. They count all packets of a link, those of competitors included.
 
 - Throughput: bytes of IP packets that leave the client's links.
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from httpbed.base.value import Value
-from httpbed.experiment import response_path
+from httpbed.experiment import bodies_path
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.results.sample import BITS, scenario
 from httpbed.store import attempts, layout
@@ -153,7 +153,7 @@ def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
     except ValueError:
         return None
     levels = {name: row[name] for name in results.experiment.factors}
-    points = response_path.vantage_points(scenario(results, levels))
+    points = bodies_path.vantage_points(scenario(results, levels))
     receiver, narrow = (
         [one for place in places if timelines and (one := timelines.direction(*place))]
         for places in (points.receiver, points.narrow)
