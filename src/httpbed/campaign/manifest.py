@@ -185,7 +185,7 @@ async def ask_versions(
             for command in commands:
                 with contextlib.suppress(RefusalError):  # it then reports no version
                     await supervisor.run(command)
-        return {recipe.name: _reported_version(recipe, folder / "output") for recipe in recipes}
+        return {recipe.name: reported_version(recipe, folder / "output") for recipe in recipes}
 
 
 def _version_part(spec: ProcessSpec, setup: CampaignSetup) -> PartSpec:
@@ -198,7 +198,8 @@ def _version_part(spec: ProcessSpec, setup: CampaignSetup) -> PartSpec:
     return setup.programs.part(limits)
 
 
-def _reported_version(recipe: Recipe, folder: Path) -> ReportedVersion:
+def reported_version(recipe: Recipe, folder: Path) -> ReportedVersion:
+    """Read what a program printed when it was asked for its version, in the sandbox's folder."""
     spec = recipe.identify()
     if spec is None or recipe.version is None:
         return ReportedVersion(None, "")

@@ -24,6 +24,7 @@ from httpbed.base.units import format_size
 from httpbed.bed.machine import scratch
 from httpbed.bed.sandbox.sandbox_spec import PartSpec, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
+from httpbed.campaign.manifest import reported_version
 from httpbed.experiment.roles import HttpVersion
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.recipe import Recipe
@@ -202,10 +203,10 @@ async def _version(supervisor: Supervisor, recipe: Recipe, wanted: Sequence[Http
     if asked is None or recipe.version is None:
         raise HostError("the recipe of curl has no version command", "restore [version] in it")
     await supervisor.run(asked)
-    output = untrusted_files.text(supervisor.folder / str(asked.stdout))
-    for lack in recipe.version.lacking(output, wanted):
+    curl = reported_version(recipe, supervisor.folder)
+    for lack in recipe.version.lacking(curl.output, wanted):
         raise HostError(f"curl {lack}", "ask for other versions with --http")
-    return recipe.version.reported(output) or "unknown"
+    return curl.version or "unknown"
 
 
 @dataclass(frozen=True)

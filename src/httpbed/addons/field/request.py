@@ -9,6 +9,7 @@ from typing import Any
 
 from httpbed.addons.field.target import Target
 from httpbed.experiment.roles import HttpVersion
+from httpbed.programs.protocol import authority
 
 CONNECT_S, REQUEST_S = 10.0, 30.0
 """Time limits of the connection's handshake, and of a whole request."""
@@ -68,8 +69,7 @@ class Outcome:
 
 def words(target: Target, version: HttpVersion, most_bytes: int, agent: str) -> tuple[str, ...]:
     """Return curl's command line. It follows no redirect and ignores settings and proxies."""
-    address = target.address
-    to = f"[{address}]" if address.version == 6 else str(address)
+    to = authority(str(target.address))
     return (
         *("curl", "--disable", "--globoff", "--proto", "=https", "--noproxy", "*"),
         *(FLAGS[version], "--connect-to", f"::{to}:{target.url.port}"),

@@ -94,7 +94,7 @@ def _host_mistakes(parts: SplitResult) -> Iterator[tuple[str, str]]:
     elif _LAST_LABEL_OF_A_NUMBER.fullmatch(host):
         yield (
             f"has the host {host}, which programs read as different addresses",
-            ("write the address as four decimal numbers"),
+            "write the address as four decimal numbers",
         )
 
 

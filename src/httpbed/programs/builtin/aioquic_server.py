@@ -177,7 +177,7 @@ def inside(folder: Path, path: str) -> Path | None:
     name = unquote(urlsplit(path).path).lstrip("/")
     try:
         file = (folder / name).resolve()
-        file.is_file()
+        file.is_file()  # refuses a name that is too long
     except (OSError, ValueError):  # too long, or with a zero byte
         return None
     return file if file.is_relative_to(folder) else None
