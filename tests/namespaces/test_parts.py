@@ -78,6 +78,18 @@ def test_rounds_on_a_warm_connection(tmp_path: Path) -> None:
         assert check(record, "status of the answers").figure.startswith("5 of 200")
 
 
+def test_stated_tcp_buffers(tmp_path: Path) -> None:
+    """The client's receive buffer bounds the window, and each kernel reports the stated size."""
+    settings = SmallExperiment(
+        versions=("1.1", "2"),
+        on_client='tcp_receive_buffer = "32 KiB"',
+        on_server='tcp_send_buffer = "256 KiB"',
+    )
+    for record in completed(settings, tmp_path / "campaign").values():
+        assert check(record, "TCP buffers, client").passed
+        assert check(record, "TCP buffers, server").figure == "send 262144 bytes"
+
+
 def test_a_resumed_connection(tmp_path: Path) -> None:
     """The previous visit leaves a ticket, and its request is not counted."""
     settings = SmallExperiment(

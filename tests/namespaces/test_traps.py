@@ -97,7 +97,7 @@ def test_a_folder_cannot_be_replaced(tmp_path: Path, victim: Path) -> None:
 def test_nothing_is_written_beside_the_own_folder(tmp_path: Path, victim: Path) -> None:
     """Files of httpbed itself there are unchanged."""
     (hop,) = planned(H2_LOSS).hops
-    names = ("evidence.json", "link-result.json", "link-events.jsonl", sockets_file(hop))
+    names = ("evidence.json", "link-result.json", "link-events.jsonl", sockets_file(hop.sender))
     script = "".join(f"ln -s VICTIM/said.txt /trial/{name}\n" for name in names)
     trapped(tmp_path, victim, script)
     assert not any(file.is_symlink() for file in left(tmp_path).rglob("*"))

@@ -188,7 +188,7 @@ def test_each_hop_has_its_own_connections() -> None:
     assert {one["protocol"] for one in first.near(observed.connections)} == {"udp"}
     assert {one["protocol"] for one in second.near(observed.connections)} == {"tcp"}
     assert len(observed.connections) == 2
-    assert observed.algorithms == {"proxy": frozenset(), "server": {"cubic"}}
+    assert observed.algorithms == {"server": {"cubic"}}
 
 
 def test_requests_of_prior_visits_are_left_out() -> None:

@@ -118,6 +118,12 @@ CONGESTION_CONTROL = CheckDescriptor(
     "every attempt",
     "The sender's sockets have the experiment's congestion control; QUIC's is not observed.",
 )
+TCP_BUFFERS = CheckDescriptor(
+    "TCP buffers",
+    "bed",
+    "stated TCP buffers",
+    "The sockets have the experiment's buffers.",
+)
 CARRIED_OUT = CheckDescriptor(
     "trial carried out",
     "bed",

@@ -21,6 +21,7 @@ CheckApplies = Literal[
     "events",
     "hand-over",
     "HTTP/3",
+    "stated TCP buffers",
     "proxies",
     "one file",
     "download",

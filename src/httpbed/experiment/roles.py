@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
 from httpbed.base import spellings
 from httpbed.base.errors import RejectedValueError
+from httpbed.base.units import Bytes
 from httpbed.base.value import Value
 from httpbed.experiment.topology import HostName
 
@@ -26,11 +27,19 @@ TCP_CONTROLS = ("reno", "cubic", "bbr", "bic", "htcp", "vegas", "westwood")
 """What an experiment may choose over TCP: the algorithms of the guests' kernel. A machine's own
 kernel may lack some, which is checked before the first trial."""
 DEFAULT_CONTROL = "cubic"
+MIN_BUFFER_BYTES, MAX_BUFFER_BYTES = 4096, 2**30
 
 
 def transport_below(http_version: str | None) -> Transport:
     """Return the transport protocol below an HTTP version; TCP if the version is not known yet."""
     return "quic" if http_version == "3" else "tcp"
+
+
+class TcpBuffers(NamedTuple):
+    """The buffers of a TCP socket, in bytes of kernel memory; None is the kernel's choice."""
+
+    receive: int | None = None
+    send: int | None = None
 
 
 class Role(Value):
@@ -44,6 +53,12 @@ class Role(Value):
     """Congestion control of the data that it sends. Default: cubic over TCP; over QUIC cubic if the
     program offers it, else the program's own. ``fixed`` states that the program offers no choice;
     it is rejected if the program does."""
+    tcp_receive_buffer: Bytes | None = Field(default=None, ge=MIN_BUFFER_BYTES, le=MAX_BUFFER_BYTES)
+    """Receive buffer of each TCP socket on its host, in bytes of kernel memory. The window that the
+    kernel advertises is at most about half of it. Default: the kernel's, which adapts it."""
+    tcp_send_buffer: Bytes | None = Field(default=None, ge=MIN_BUFFER_BYTES, le=MAX_BUFFER_BYTES)
+    """Send buffer of each TCP socket on its host, in bytes of kernel memory. Default: the kernel's,
+    which adapts it."""
     knobs: dict[KnobName, str] = Field(default_factory=dict)
     """Settings that the program's recipe declares. Default: the program's own."""
 
@@ -51,6 +66,10 @@ class Role(Value):
         """Return the congestion control of its host's TCP routes."""
         control = self.congestion_control
         return control if control in TCP_CONTROLS else DEFAULT_CONTROL
+
+    def tcp_buffers(self) -> TcpBuffers:
+        """Return the buffers that are stated for the TCP sockets of its host."""
+        return TcpBuffers(self.tcp_receive_buffer, self.tcp_send_buffer)
 
 
 class ClientRole(Role):

@@ -15,7 +15,16 @@ from httpbed.base.units import Seconds
 from httpbed.base.value import Value
 from httpbed.experiment import workload_kinds
 from httpbed.experiment.handover import HANDOVER_MODELS, HandoverTable
-from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, Roles, ServerRole, hops
+from httpbed.experiment.roles import (
+    ClientRole,
+    Hop,
+    ProxyRole,
+    Role,
+    Roles,
+    ServerRole,
+    TcpBuffers,
+    hops,
+)
 from httpbed.experiment.topology import Link, Route, Topology
 from httpbed.experiment.workload import Workload
 from httpbed.experiment.workload_kinds import StatedWorkload
@@ -152,6 +161,10 @@ class Scenario(Value):
     def senders(self) -> dict[str, str]:
         """Map each host with a role to the congestion control of its TCP connections."""
         return {host: role.tcp_control() for _, role, host in self.parts()}
+
+    def tcp_buffers(self) -> dict[str, TcpBuffers]:
+        """Map each host with a role to the buffers that are stated for its TCP sockets."""
+        return {host: role.tcp_buffers() for _, role, host in self.parts()}
 
     @cached_property
     def routers(self) -> frozenset[str]:

@@ -16,6 +16,7 @@ from httpbed.bed.network.kernel import READINGS
 from httpbed.bed.network.network_processes import counters_file
 from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.kept import LINK_RESULT
+from httpbed.experiment.roles import TCP_CONTROLS, TcpBuffers
 from httpbed.experiment.workload import FileTransfer
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
@@ -36,7 +37,8 @@ from httpbed.trial.plan import UDP_COUNTERS, CampaignSetup, TrialPlan
 
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
-_SOCKET_ALGORITHM = re.compile(r"^\s+(?:\S+ )*?(?P<name>reno|cubic|bbr\d?)\b")
+_SOCKET_ALGORITHM = re.compile(rf"^\s+(?:\S+ )*?(?P<name>{'|'.join(TCP_CONTROLS)})\b")
+_SOCKET_MEMORY = re.compile(r"\bskmem:\(r\d+,rb(?P<receive>\d+),t\d+,tb(?P<send>\d+),")
 
 Added = TypeVar("Added", bound=AddedEvidence)
 Body = Mapping[str, Any]
@@ -75,7 +77,8 @@ class AttemptEvidence:
     pings_s: Mapping[str, Sequence[float]]
     """Idle round-trip times of each path of each hop, by the path's title."""
     algorithms: Mapping[str, frozenset[str]]
-    """TCP congestion control of each sender's sockets, as the kernel reports it."""
+    """TCP congestion control of each part's sockets, as the kernel reports it: of senders, and of
+    receivers with stated buffers."""
     reports: Mapping[str, ProgramReport]
     """What each part's own files report, without the requests of prior visits."""
     fairness: FairShares | None = None
@@ -84,6 +87,9 @@ class AttemptEvidence:
     """The kernel's counters by the time of reading; empty where the kernel carries nothing."""
     datagrams: Mapping[str, HostDatagrams] = field(default_factory=dict)
     """By host, for those that receive QUIC; an attempt of an earlier version has none."""
+    buffers: Mapping[str, frozenset[TcpBuffers]] = field(default_factory=dict)
+    """The buffers of the same sockets as ``algorithms``; an attempt of an earlier version has
+    none."""
     silent: frozenset[str] = frozenset()
     """Servers and proxies whose programs log no requests."""
     added: Mapping[type[AddedEvidence], Any] = field(default_factory=dict)
@@ -177,7 +183,8 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
         pressure=evidence.get("pressure", {}),
         link=link,
         pings_s=reader.pings_s(),
-        algorithms=reader.algorithms(),
+        algorithms={part: algorithms(text) for part, text in reader.sockets().items()},
+        buffers={part: buffers(text) for part, text in reader.sockets().items()},
         reports=reports,
         fairness=reader.fairness(),
         qdiscs=_qdiscs(artifacts),
@@ -205,8 +212,11 @@ class _Reader:
             for path in hop.paths
         }
 
-    def algorithms(self) -> dict[str, frozenset[str]]:
-        return {hop.sender: algorithms(self._text(sockets_file(hop))) for hop in self.planned.hops}
+    def sockets(self) -> dict[str, str]:
+        parts = dict.fromkeys(
+            part for hop in self.planned.hops for part in (hop.client, hop.server)
+        )
+        return {part: text for part in parts if (text := self._text(sockets_file(part)))}
 
     def datagrams(self) -> dict[str, HostDatagrams]:
         texts = {one: self._text(datagrams_file(one)) for one in quic_hosts(self.planned.hops)}
@@ -252,6 +262,12 @@ def algorithms(text: str) -> frozenset[str]:
     """Return the congestion controls that the output of ``ss --tcp --info`` names."""
     matches = (_SOCKET_ALGORITHM.match(line) for line in text.splitlines())
     return frozenset(match["name"] for match in matches if match)
+
+
+def buffers(text: str) -> frozenset[TcpBuffers]:
+    """Return the buffers of the sockets that the output of ``ss --tcp --memory`` names."""
+    matches = map(_SOCKET_MEMORY.search, text.splitlines())
+    return frozenset(TcpBuffers(*map(int, match.groups())) for match in matches if match)
 
 
 def _datagrams(text: str) -> HostDatagrams:

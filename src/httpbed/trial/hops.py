@@ -71,11 +71,6 @@ class NetworkHop:
         return self.paths[0].downstream
 
     @property
-    def sender_host(self) -> str:
-        """The host of the part that sends the bodies."""
-        return self.client_host if self.sender == self.client else self.server_host
-
-    @property
     def arrivals(self) -> list[int]:
         """Directions towards the receiver of the bodies, on its own link of each path."""
         is_up = self.sender == self.client
@@ -196,9 +191,9 @@ def ping_file(hop: NetworkHop, path: HopPath) -> str:
     return f"ping-{hop.client}-{hop.server}{over}.txt"
 
 
-def sockets_file(hop: NetworkHop) -> str:
-    """Name the file with the sockets of a hop's sender."""
-    return f"sockets-{hop.sender}.txt"
+def sockets_file(part: str) -> str:
+    """Name the file with the TCP sockets of a part."""
+    return f"sockets-{part}.txt"
 
 
 def datagrams_file(host: str) -> str:

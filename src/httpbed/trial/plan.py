@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -136,7 +136,7 @@ def plan(
         prior_visits=processes.prior_visits(),
         clients=clients,
         pings=_apart([_ping(hop, path, net) for hop in located for path in hop.paths]),
-        sockets={hop.sender: _sockets(hop) for hop in located if hop.transport == "tcp"},
+        sockets=_sockets(located, scenario),
         datagrams={host: _datagrams(host) for host in hops.quic_hosts(located)},
         kept=options.keep,
         measures_pressure=trial.clock == "real",
@@ -163,6 +163,7 @@ def _network(
         # While the emulator polls, a virtual clock stands still.
         spin_us=SPIN_US if trial.clock == "real" else 0,
         locked=True,
+        buffers=scenario.tcp_buffers(),
         **_client_access(scenario),
     )
 
@@ -276,11 +277,25 @@ def _apart(pings: Iterable[Ping]) -> tuple[tuple[Ping, ...], ...]:
     return tuple(map(tuple, groups))
 
 
-def _sockets(hop: NetworkHop) -> ProcessSpec:
-    file, end = sockets_file(hop), "dport" if hop.sender == hop.client else "sport"
+def _sockets(located: Sequence[NetworkHop], scenario: Scenario) -> dict[str, ProcessSpec]:
+    """Plan to read the TCP sockets of senders, and of receivers with stated buffers.
+
+    Of a proxy, those of its clients are read.
+    """
+    stated = {part for part, role, _ in scenario.parts() if any(role.tcp_buffers())}
+    by_tcp = [hop for hop in located if hop.transport == "tcp"]
+    ends = [(hop, part) for hop in by_tcp for part in (hop.server, hop.client)]
+    read = [(hop, part) for hop, part in ends if part == hop.sender or part in stated]
+    return {part: _socket_reader(hop, part) for hop, part in reversed(read)}
+
+
+def _socket_reader(hop: NetworkHop, part: str) -> ProcessSpec:
+    file, is_client = sockets_file(part), part == hop.client
+    end = "dport" if is_client else "sport"
+    options = ("--tcp", "--info", "--memory", "--no-header", "--numeric")
     return ProcessSpec(
-        argv=("ss", "--tcp", "--info", "--no-header", "--numeric", end, "=", f":{parts.PORT}"),
-        host=hop.sender_host,
+        argv=("ss", *options, end, "=", f":{parts.PORT}"),
+        host=hop.client_host if is_client else hop.server_host,
         root=TOOLS,
         stdout=file,
         stderr=file,

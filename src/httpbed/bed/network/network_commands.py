@@ -17,6 +17,7 @@ from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.network.routes import AccessRoutes, End, Ends, Entry
 from httpbed.bed.sandbox.sandbox_spec import LINK, TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.experiment.roles import TcpBuffers
 
 TUN_QUEUE_FRAMES = 8192
 """Queue until the emulator reads the packets; the default of 500 packets is 6 ms at 1 Gbit/s."""
@@ -44,14 +45,28 @@ _QUIET_IPV6: Mapping[str, str] = {
     "net.ipv6.conf.default.addr_gen_mode": "1",
 }
 """On every host that speaks IPv6; 1 is to make no link-local address."""
+_BUFFERS = ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem")
+"""Receive and send buffer of new TCP sockets: least, initial and largest bytes. IPv6 heeds them,
+too."""
 _FORWARDING = {"4": "net.ipv4.ip_forward", "6": "net.ipv6.conf.all.forwarding"}
 
 
-def sysctls(ip_version: str, *, forwards: bool, uses_ecn: bool) -> dict[str, str]:
-    """What is set in a host's network before anything is in it."""
+def sysctls(
+    ip_version: str, *, forwards: bool, uses_ecn: bool, buffers: TcpBuffers
+) -> dict[str, str]:
+    """What is set in a host's network before anything is in it.
+
+    Smallest, initial and largest size of stated ``buffers`` are the same, so the kernel does not
+    adapt them.
+    """
     quiet = HOST_SYSCTLS if ip_version == "4" else {**_NO_MEMORY, **_LOW_PORTS, **_QUIET_IPV6}
     further = _ASK_FOR_ECN if uses_ecn else {}
-    return {**quiet, **further, **({_FORWARDING[ip_version]: "1"} if forwards else {})}
+    fixed = {
+        name: f"{size} {size} {size}"
+        for name, size in zip(_BUFFERS, buffers, strict=True)
+        if size is not None
+    }
+    return {**quiet, **further, **fixed, **({_FORWARDING[ip_version]: "1"} if forwards else {})}
 
 
 def veths(ends: Sequence[End]) -> list[str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +30,7 @@ from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.network.routes import AccessRoutes, End, Entry
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.impairments.rate import Steps
+from httpbed.experiment.roles import TcpBuffers
 from httpbed.experiment.topology import Direction, Route, Topology
 
 
@@ -52,6 +53,8 @@ class NetworkPlan:
     access: tuple[Access, ...] = ()
     """The client's access links, in the order in which it goes from one to the next; all are
     attached when the network is made."""
+    buffers: Mapping[str, TcpBuffers] = field(default_factory=dict)
+    """Of each host's TCP sockets."""
     monitor: ProcessSpec | None = None
     """Writes the changes of addresses, routes and rules that the client's kernel reports, until it
     is ended; None without access links."""
@@ -63,7 +66,12 @@ class NetworkPlan:
         ways = (way for link in self.topology.links for way in link.directions())
         marks = any(way.queue.ecn for way in ways)
         return {
-            host: network_commands.sysctls(version, forwards=host in forwarding, uses_ecn=marks)
+            host: network_commands.sysctls(
+                version,
+                forwards=host in forwarding,
+                uses_ecn=marks,
+                buffers=self.buffers.get(host, TcpBuffers()),
+            )
             for host in self.topology.hosts
         }
 
@@ -119,6 +127,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     nat: Collection[int] = (),
     spin_us: int = emulator.SPIN_US,
     locked: bool = False,
+    buffers: Mapping[str, TcpBuffers] | None = None,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
@@ -129,6 +138,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     by their indices, between which the host ``client`` goes, from the first on; ``nat`` those with
     a NAT at their second host. ``spin_us`` is how long the emulator may poll for a due time; with 0
     it sleeps. ``locked`` says whether the kernel refuses programs another congestion control.
+    ``buffers`` are those of each host's TCP sockets.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
@@ -152,6 +162,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
         backend=backend,
         shaped=shaped,
         access=network.access,
+        buffers=buffers or {},
         monitor=network_commands.access_monitor(client) if access else None,
     )
 

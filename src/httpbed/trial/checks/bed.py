@@ -22,7 +22,9 @@ from httpbed.experiment.check import (
     RECEIVE_DROPS,
     ROUND_TRIP_TIME,
     SOCKET_DROPS,
+    TCP_BUFFERS,
 )
+from httpbed.experiment.roles import TcpBuffers
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
@@ -66,6 +68,29 @@ def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> I
             yield _socket_drops(host, evidence, is_real=is_real)
         for hop in hops:
             yield _congestion_control(planned.scenario, hop, catalog, evidence, _where(hop, hops))
+        yield from _buffers(planned, evidence)
+
+
+def _buffers(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
+    """Compare the stated buffers of each part's TCP sockets with those that the kernel reports."""
+    for part, role, _ in planned.scenario.parts():
+        stated = role.tcp_buffers()
+        if not any(stated):
+            continue
+        limit = _sizes(stated, stated)
+        observed = {_sizes(stated, buffers) for buffers in evidence.buffers.get(part, ())}
+        yield TCP_BUFFERS.result(
+            passed=observed == {limit} if observed else None,
+            figure="; ".join(sorted(observed)) or "no TCP socket was read",
+            limit=limit,
+            where=part,
+        )
+
+
+def _sizes(stated: TcpBuffers, buffers: TcpBuffers) -> str:
+    """Write those buffers that are stated."""
+    named = zip(("receive", "send"), stated, buffers, strict=True)
+    return ", ".join(f"{name} {size} bytes" for name, wanted, size in named if wanted)
 
 
 def _where(hop: NetworkHop, hops: Sequence[NetworkHop]) -> str:

@@ -346,7 +346,7 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
 ) -> Mapping[str, Any]:
     """Log the emulator's events until its result.
 
-    When the first connection of a hop carries data, the sockets of its sender are read: earlier
+    When the first connection of a hop carries data, the sockets of its ends are read: earlier
     there are none, and later they may be gone. The runner reads those that are left at the end.
     Calls ``triggered`` with the name of each triggered event. Puts each event ``counters`` into the
     queue.
@@ -367,9 +367,8 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
         if event["event"] == "refused":
             raise BedError(f"{emulator.name} refused: {event['message']}")
         if event["event"] == "connection":
-            unread = [one for one in _senders(event, hops) if one in sockets.keys() - readings]
-            for sender in unread:
-                readings[sender] = asyncio.create_task(supervisor.run(sockets[sender]))
+            for part in (sockets.keys() - readings) & _ends(event, hops):
+                readings[part] = asyncio.create_task(supervisor.run(sockets[part]))
         if event["event"] == "result":
             if lines:
                 untrusted_files.write(artifacts, LINK_EVENTS, "".join(lines))
@@ -377,9 +376,10 @@ async def listen(  # noqa: PLR0913 - its sources, and where it writes
             return event
 
 
-def _senders(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> list[str]:
-    """Return each sender of the hops that a connection is on, once."""
-    return list(dict.fromkeys(hop.sender for hop in hops if hop.is_between(connection)))
+def _ends(connection: Mapping[str, Any], hops: Sequence[NetworkHop]) -> set[str]:
+    """Return the parts at the ends of the hops that a connection is on."""
+    between = [hop for hop in hops if hop.is_between(connection)]
+    return {part for hop in between for part in (hop.client, hop.server)}
 
 
 # The TLS secrets of a trial: one key log for all of its connections, from those of its programs.

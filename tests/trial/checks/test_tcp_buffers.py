@@ -1,0 +1,86 @@
+"""Stated TCP buffers: what is set on the hosts, which sockets are read, and how they are judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from httpbed.experiment.roles import TcpBuffers
+from httpbed.experiment.trial import Check
+from httpbed.trial import evidence, plan
+from httpbed.trial.checks import bed
+from httpbed.trial.plan import TrialPlan
+from planted import other
+from recorded import CATALOG, H2_LOSS, H3_CLEAN, recorded_evidence, trial
+
+SMALL = {"tcp_receive_buffer": "64 kB"}
+SS = """\
+ESTAB 0      1504   10.77.0.1:34236 10.77.0.2:443
+\t skmem:(r0,rb64000,t0,tb46080,f1760,w2336,o0,bl0,d0) cubic wscale:8,7 rto:301 mss:1448
+FIN-WAIT-1 0      73     10.77.0.1:34236 10.77.0.2:443
+\t skmem:(r0,rb64000,t0,tb87040,f1528,w2568,o0,bl0,d0) htcp wscale:8,7 rto:306 ato:40 mss:1448
+"""
+"""Output of iproute2's ss 6.15."""
+
+
+def stated(name: str = H2_LOSS, **roles: dict[str, str]) -> TrialPlan:
+    """Plan a recorded trial with further keys of its roles."""
+    recorded = trial(name)
+    known = recorded.document["roles"]
+    changed = {**known, **{role: {**known[role], **keys} for role, keys in roles.items()}}
+    document = {**recorded.document, "roles": changed}
+    return plan.plan(recorded.model_copy(update={"document": document}), CATALOG)
+
+
+def judged(planned: TrialPlan, name: str, **sockets: frozenset[TcpBuffers]) -> list[Check]:
+    """Judge the buffers of a recorded attempt's sockets as if the kernel had reported these."""
+    seen = other(buffers=sockets)(recorded_evidence(name))
+    return [check for check in bed.checks(planned, CATALOG, seen) if check.check == "TCP buffers"]
+
+
+def test_the_kernel_gets_one_size_which_it_cannot_adapt() -> None:
+    """Other hosts keep the kernel's own."""
+    sysctls = stated(client=SMALL, server={"tcp_send_buffer": "1 MB"}).network.sysctls
+    assert sysctls["client"]["net.ipv4.tcp_rmem"] == "64000 64000 64000"
+    assert "net.ipv4.tcp_wmem" not in sysctls["client"]
+    assert sysctls["server"]["net.ipv4.tcp_wmem"] == "1000000 1000000 1000000"
+    assert "net.ipv4.tcp_rmem" not in sysctls["server"]
+
+
+def test_a_receivers_sockets_are_read_where_its_buffers_are_stated() -> None:
+    """A sender's always are, for its congestion control."""
+    assert list(stated().attempt.sockets) == ["server"]
+    sockets = stated(client=SMALL).attempt.sockets
+    assert {part: spec.host for part, spec in sockets.items()} == {
+        "client": "client",
+        "server": "server",
+    }
+
+
+def test_buffers_and_congestion_control_are_read_from_the_same_lines() -> None:
+    """``rb`` and ``tb`` of ``skmem``; the algorithm follows them."""
+    assert evidence.buffers(SS) == {TcpBuffers(64_000, 46_080), TcpBuffers(64_000, 87_040)}
+    assert evidence.algorithms(SS) == {"cubic", "htcp"}
+
+
+@pytest.mark.parametrize(
+    ("observed", "passed"),
+    [
+        ({TcpBuffers(64_000, 46_080), TcpBuffers(64_000, 87_040)}, True),
+        ({TcpBuffers(64_000, 46_080), TcpBuffers(131_072, 46_080)}, False),
+        (set(), None),
+    ],
+)
+def test_every_socket_has_the_stated_buffer(
+    observed: set[TcpBuffers], *, passed: bool | None
+) -> None:
+    """A program may have chosen another by SO_RCVBUF. What is not stated may differ."""
+    (check,) = judged(stated(client=SMALL), H2_LOSS, client=frozenset(observed))
+    assert check.name == "TCP buffers, client"
+    assert check.passed is passed
+
+
+def test_http_3_has_no_socket_with_such_a_buffer() -> None:
+    """The check says so and rejects nothing; without a stated buffer it does not exist."""
+    (check,) = judged(stated(H3_CLEAN, client=SMALL), H3_CLEAN)
+    assert check.passed is None
+    assert not judged(stated(), H2_LOSS)
