@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.gate import gate_report
-from httpbed.addons.gate.bisection import checkout
-from httpbed.addons.gate.build_measurement import BUILD_TIMEOUT_S, build
+from httpbed.addons.gate.bisection import BUILD_TIMEOUT_S, build, checkout
 from httpbed.addons.gate.gate_report import Gate
 from httpbed.addons.gate.git_repository import GitError
 from httpbed.base import units

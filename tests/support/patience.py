@@ -10,7 +10,7 @@ from typing import Any
 
 from httpbed.addons.handover import handover_checks as handover
 from httpbed.addons.handover.handover_check_table import HANDOVER_PROMPT
-from httpbed.addons.pages import replay_checks as replay
+from httpbed.addons.pages import replay_program as replay
 from httpbed.addons.pages.page_check_table import RECORDED_DELAYS
 from httpbed.experiment.check import LATENESS, PRESSURE
 from httpbed.trial.checks import bed

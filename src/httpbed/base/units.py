@@ -215,7 +215,6 @@ Bytes = Annotated[
     BeforeValidator(parse_size),
     WithJsonSchema({"type": "string", "examples": ["1 MB"]}),
 ]
-"""A number of bytes."""
 
 
 # Quantities as users type them in a shell: ``10mbit``, ``50ms`` and ``4%``, as in ``tc``.

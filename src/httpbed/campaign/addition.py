@@ -75,7 +75,6 @@ class Display(Protocol):
     """Where a run shows its progress."""
 
     is_live: bool
-    """Whether it is a terminal."""
 
     @property
     def rows(self) -> int:

@@ -200,7 +200,6 @@ def _stopping(experiment: Experiment, options: DesignOptions) -> Replicates | No
 def _of_blocks(
     trials: list[Trial], first: int, last: int, stopping: Replicates | None
 ) -> list[Trial]:
-    """Return the trials of some blocks."""
     most = max((trial.block for trial in trials), default=0)
     if last > most:
         reason = f"the design has {most} block{'s' * (most != 1)}"

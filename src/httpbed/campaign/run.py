@@ -130,7 +130,6 @@ class OpenRun:
     setup: CampaignSetup
     pending: Sequence[Work]
     earlier: Sequence[Attempt]
-    """The latest attempts of earlier runs."""
     content: FirstFiles
     """What the run asked of the campaign."""
     stopping: Stopping | None

@@ -32,7 +32,6 @@ class ExpectedTreatment:
     share: float
     """Of the transfer that happens within the time limit."""
     in_browser: bool
-    """Whether its client is a browser."""
 
 
 def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatment]:

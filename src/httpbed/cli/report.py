@@ -36,7 +36,6 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 
 
 def _views_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the views that addons add."""
     for option in reversed([option for view in VIEWS.provided() for option in view.options]):
         function = option(function)
     return function

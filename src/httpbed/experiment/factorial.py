@@ -25,9 +25,7 @@ from httpbed.experiment.impairments.queue import parse_queue_limit
 
 FactorName = Annotated[str, Field(pattern=spellings.FACTOR)]
 LevelText = Annotated[str, Field(min_length=1, max_length=200)]
-"""A level's text or name."""
 SomeLevels = dict[FactorName, list[LevelText]]
-"""Some levels of some factors."""
 ScaleName = Literal["smoke", "standard", "paper", "full"]
 Factors = Mapping[str, Sequence[str]]
 Treatment = dict[str, str]
@@ -239,7 +237,6 @@ LevelOrLevels = Annotated[
 FactorNames = Annotated[
     list[FactorName], Field(max_length=6), BeforeValidator(as_list), OneOrSeveral()
 ]
-"""One factor, or several."""
 Selection = dict[FactorName, LevelOrLevels]
 """Levels of some factors."""
 

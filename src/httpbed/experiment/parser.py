@@ -49,7 +49,6 @@ class ParsedExperiment:
     """The readable part of an experiment file, and every mistake in it."""
 
     document: Mapping[str, Any]
-    """The parsed TOML."""
     experiment: Experiment | None = None
     """None if the header has mistakes."""
     mistakes: tuple[Mistake, ...] = ()

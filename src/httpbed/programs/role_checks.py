@@ -227,7 +227,6 @@ def _visit_mistakes(assigned: _RoleAssignment) -> Iterator[RoleMistake]:
 
 
 def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
-    """Return the needs that concern a server."""
     return [need for need in needs if need in OF_SERVERS]
 
 

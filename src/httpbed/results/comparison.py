@@ -58,11 +58,9 @@ class Ratio:
     """Ratio of both medians over these blocks, which papers with one median per treatment publish
     (Biswal and Gnawali 2016). It ignores the pairing and has no interval here."""
     interval: Interval | None
-    """Interval of :attr:`value`."""
     below: int
     """Number of blocks with a ratio under 1."""
     above: int
-    """Number of blocks with a ratio over 1."""
     undefined: int
     """Number of shared blocks without a ratio: both timed out, or the base is zero."""
     judgement: Standing

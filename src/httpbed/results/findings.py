@@ -89,9 +89,7 @@ class Findings:
     base: Mapping[str, str]
     """The levels that a base has."""
     network: tuple[str, ...]
-    """Names of the network factors."""
     others: tuple[str, ...]
-    """Names of all other factors."""
     conditions: tuple[Condition, ...]
     tally: Tally
     """Over all treatments."""

@@ -49,9 +49,7 @@ class Location(Protocol):
     """What data say about an unknown value."""
 
     n: int
-    """Number of blocks."""
     value: float
-    """The estimate."""
 
     def p_above(self, c: float) -> float:
         """Return the one-sided p-value of the hypothesis that the value is at most c."""

@@ -157,7 +157,6 @@ class Equivalence:
     """The ratio of paired values, and whether it is 1 within a margin."""
 
     n: int
-    """Number of pairs."""
     ratio: float
     """Pseudo-median of the pairs' ratios; nan without a pair."""
     low: float

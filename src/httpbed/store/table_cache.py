@@ -43,7 +43,6 @@ class StoredTables:
 
     tables: Mapping[str, pa.Table]
     damaged: tuple[Damage, ...]
-    """Attempts that are in no table."""
     made_from: Mapping[str, str]
     """Digests of what the tables were made from, by name."""
 

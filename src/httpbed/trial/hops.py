@@ -40,7 +40,6 @@ class NetworkHop:
     server: str
     """Name of the part that answers."""
     http_version: HttpVersion
-    """HTTP version of its requests."""
     transport: Transport
     """The transport protocol of that version."""
     sender: str

@@ -13,9 +13,8 @@ import command_line
 import process_tree
 import stored_campaigns
 from git_repositories import git
-from httpbed.addons.gate import bisection, build_measurement
-from httpbed.addons.gate.bisection import BisectionError, Guilty
-from httpbed.addons.gate.build_measurement import Measured
+from httpbed.addons.gate import bisection
+from httpbed.addons.gate.bisection import BisectionError, Guilty, Measured
 from httpbed.base.errors import ConfigError
 
 COMMITS = 64
@@ -185,8 +184,8 @@ def test_a_build_that_prints_much_is_kept_short(tmp_path: Path) -> None:
     """Of 50 MB the last megabyte, with its end."""
     log = io.BytesIO()
     command = "head -c 50000000 /dev/zero | tr '\\0' x; echo end"
-    assert build_measurement.build(command, tmp_path, log, timeout_s=60.0) == ""
-    assert len(log.getvalue()) == build_measurement.LOG_BYTES
+    assert bisection.build(command, tmp_path, log, timeout_s=60.0) == ""
+    assert len(log.getvalue()) == bisection.LOG_BYTES
     assert log.getvalue().endswith(b"end\n")
 
 
@@ -208,7 +207,7 @@ def test_a_build_that_fails_or_hangs_says_so_and_leaves_no_process(
     """Not even one with a session of its own, such as a daemon; its last words are kept."""
     log, before = io.BytesIO(), process_tree.descendants(os.getpid())
     with process_tree.adopting():
-        told = build_measurement.build(f"echo begun; {command}", tmp_path, log, timeout_s=limit_s)
+        told = bisection.build(f"echo begun; {command}", tmp_path, log, timeout_s=limit_s)
         assert process_tree.descendants(os.getpid()) == before
     assert told == reason
     assert limit_s == 1 or log.getvalue() == b"begun\n"

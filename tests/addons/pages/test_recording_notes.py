@@ -8,7 +8,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from httpbed.addons.pages.page_check_table import RECORDING
-from httpbed.addons.pages.replay_checks import SKELETON
+from httpbed.addons.pages.replay_program import SKELETON
 from httpbed.addons.pages.report import section
 
 

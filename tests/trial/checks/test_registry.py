@@ -63,7 +63,7 @@ def _judge_planted() -> None:
         importlib.import_module(f"tests.{name}")
         for name in (
             *("trial.checks.test_kernel", "trial.checks.test_link"),
-            *("addons.pages.test_page_checks", "addons.pages.test_replay_checks"),
+            *("addons.pages.test_page_checks", "addons.pages.test_replay_program"),
             *("trial.checks.test_sent", "trial.checks.test_tcp_buffers"),
             "addons.pages.test_visit_checks",
             "addons.handover.test_checks",

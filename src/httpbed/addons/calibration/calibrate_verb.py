@@ -162,7 +162,6 @@ def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) ->
 
 
 def _failures(verdicts: Sequence[Verdict]) -> list[str]:
-    """Return a line for each failure, with its reason."""
     return [
         f"{verdict.cell}: {finding.what}: {finding.reason}"
         for verdict in verdicts

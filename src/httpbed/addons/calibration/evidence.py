@@ -64,7 +64,6 @@ class Passage:
     done_s: Floats
     """When the call returned: the packet was on the wire by then."""
     planned_s: Floats
-    """Planned time."""
     number: Numbers
     """Number of each arrival, in order of time; -1 if damage hides it."""
     arrived_s: Floats

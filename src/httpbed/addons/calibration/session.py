@@ -27,7 +27,6 @@ class Verdict:
     findings: tuple[Finding, ...]
     covers: Mapping[str, Value]
     lateness_p99_s: float | None = None
-    """Lateness of the emulator."""
     scheduling: str | None = None
     """The emulator's scheduling class."""
     broken: str = ""

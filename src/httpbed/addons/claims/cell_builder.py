@@ -306,8 +306,6 @@ def _places(knee: Knee, levels: Sequence[str], path: KeyPath) -> Mapping[str, fl
 
 
 class _AbsentTreatmentError(Exception):
-    """The design has no such treatment."""
-
     def __init__(self, at: KeyPath, levels: Mapping[str, str]) -> None:
         named = ", ".join(f"{name} = {level!r}" for name, level in levels.items())
         reason = f"no treatment has {named}"

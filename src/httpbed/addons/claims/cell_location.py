@@ -59,7 +59,6 @@ class CellLocation:
     """Values of the blocks, on that scale; a trial that timed out counts with its limit. Empty
     where blocks have no values of their own."""
     blocks: tuple[int, ...] = ()
-    """The numbers of their blocks."""
     of_medians: float = math.nan
     """What the medians of all blocks give, in place of the blocks' own values."""
     apart: float | None = None

@@ -65,7 +65,6 @@ class ClaimEstimate:
     blocks: tuple[int, int]
     """The smallest and the largest number of blocks of a cell."""
     cells: int
-    """Number of cells that the claim is about."""
     judged_cells: int
     """Number of those with enough values to be judged; the others count as missing."""
     is_constant: bool
@@ -129,7 +128,6 @@ def rule(estimate: ClaimEstimate, region: Region) -> ClaimVerdict:
 
 
 CELLS = "cells"
-"""The unit of a number of cells."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,6 @@ class CellSet:
 
     present: Sequence[CellLocation]
     levels: Sequence[Mapping[str, str]]
-    """The levels of each located cell."""
     missing: int
     """Cells without enough values."""
     not_run: int = 0

@@ -255,7 +255,6 @@ def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
 
 
 def _number(stated: StatedClaim, arm: ArmJudgement, value: float) -> str:
-    """Write the value of a cell."""
     unit = compiled_claim.cell_unit(stated)
     if unit != "1" and stated.metric:
         return number_format(stated.metric, [cell.value.value for cell in arm.cells]).bounded(
@@ -418,7 +417,6 @@ def _outside(value: float, region: Region) -> float:
 
 
 def _cell_text(stated: StatedClaim, arm: ArmJudgement, cell: CellValue) -> str:
-    """Write the value of a cell with its own interval."""
     unit = compiled_claim.cell_unit(stated)
     if unit != "1" and stated.metric:
         form = number_format(stated.metric, [abs(one.value.value) for one in arm.cells])

@@ -170,7 +170,6 @@ def _pair(one: ClaimCell, other: ClaimCell, by: Literal["ratio", "difference"]) 
 
 
 def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:
-    """Return the regions of the estimate and of a cell."""
     within = cell_range(stated)
     whole = estimate_range(stated, within, cells)
     region, mistakes = _parsed("expect", str(stated.expect), _unit(stated), whole)

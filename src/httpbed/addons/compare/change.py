@@ -81,7 +81,6 @@ def _exit_code(findings: Findings) -> int:
 
 
 def _without_result(findings: Findings) -> Iterator[str]:
-    """Yield each treatment without any value."""
     for _, row in findings.rows():
         if row.estimate is None:
             yield whole_treatment(row.levels)

@@ -30,7 +30,6 @@ BOTH = "both"
 
 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of ``OPTIONS``."""
     for option in reversed(OPTIONS):
         default = f"  [default: {option.default}]" if option.default else ""
         function = click.option(option.flag, metavar=option.example, help=option.help + default)(

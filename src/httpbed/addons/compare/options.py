@@ -218,7 +218,6 @@ class CommandLine:
     further: Sequence[str] = ()
     """Words that decide which programs exist."""
     clock: Clock = "real"
-    """The clock of the trials."""
     asked_clock: str | None = None
     """As it was typed; the folder's name depends on it, so that the same line finds its campaign
     whatever clock httpbed chose."""

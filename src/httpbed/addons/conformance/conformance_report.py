@@ -37,7 +37,6 @@ MANY = 999.5
 """From here on, figures are written as whole numbers: three digits would need an exponent."""
 YOURSELF = ("judge yourself", "dim")
 RIGHT = frozenset({"seen", "reno", "cubic", "asked", "n"})
-"""Columns of figures."""
 TONES = {True: "better", False: "worse", None: ""}
 
 

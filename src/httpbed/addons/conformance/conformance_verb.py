@@ -347,7 +347,6 @@ def _reporter(loaded: LoadedExperiment) -> Reporter:
 
 @contextmanager
 def _folder(output: Path | None) -> Iterator[Path]:
-    """Yield the given folder, or a temporary one."""
     if output is not None:
         yield output
         return

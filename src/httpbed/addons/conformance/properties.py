@@ -168,7 +168,6 @@ class PropertyResult:
     """A property with its tolerance and the observed figure."""
 
     name: str
-    """The property."""
     observed: float | None
     """The figure, a median over trials; None if no trial shows it."""
     low: float

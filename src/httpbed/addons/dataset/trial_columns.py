@@ -111,7 +111,6 @@ class DatasetColumn:
 
 
 Cells = dict[DatasetColumn, Cell]
-"""Values of one trial."""
 
 
 class Columns:

@@ -187,7 +187,6 @@ def _of_curves(
     curves: Mapping[tuple[Levels, Levels], Distribution],
     not_run: Mapping[tuple[Levels, Levels], int],
 ) -> str:
-    """Say what distributions show."""
     stated = placed.stated
     if stated.over:
         what = "ratios" if stated.ratio_to else "trials"
@@ -208,7 +207,6 @@ def _of_curves(
 
 
 def _of_spans(found: Mapping[tuple[Levels, Levels], Sequence[ItemSpan]], most: int) -> str:
-    """Say what spans show."""
     parts = ["A bar goes from the median start to the median end of an item over the trials."]
     names = {span.name for own in found.values() for span in own}
     if len(names) > most:
@@ -239,7 +237,6 @@ def _published(placed: PlacedFigure) -> str:
 def _cells_alternative(
     placed: PlacedFigure, values: Sequence[FigureValue], form: NumberFormat
 ) -> str:
-    """Tell the values."""
     texts = [
         f"{_name(placed, value)}: {form.bounded(value.value)}" for value in values[:MAX_LISTED]
     ]

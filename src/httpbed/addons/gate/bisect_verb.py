@@ -22,8 +22,7 @@ from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 
 if TYPE_CHECKING:  # statistics, and not for --help
-    from httpbed.addons.gate.bisection import Guilty
-    from httpbed.addons.gate.build_measurement import Measured
+    from httpbed.addons.gate.bisection import Guilty, Measured
 
 CANNOT_BE_TESTED = 125
 """What ``git bisect run`` skips."""
@@ -135,7 +134,7 @@ def command(
     limit_s = _limit(good, bad, slower_than, metric)
     # Statistics take a second to import, which --help need not wait for.
     from httpbed.addons.gate import bisection
-    from httpbed.addons.gate.build_measurement import BuildMeasurement
+    from httpbed.addons.gate.bisection import BuildMeasurement
 
     commits = bisection.resolve(repository, good, bad) if good and bad else None
     output_file.require_new_folder("-o", output)

@@ -47,7 +47,6 @@ class CompletedStep:
     """A step that was carried out."""
 
     number: int
-    """Number of its hand-over."""
     what: What
     link: str
     due_ns: int

@@ -51,7 +51,6 @@ class Failure:
     """A check of a program that failed, or why no check was made."""
 
     check: str
-    """The check's name."""
     reason: str
     is_refusal: bool = False
     """Whether the client ended with an error, or received an error status."""

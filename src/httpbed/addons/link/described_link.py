@@ -50,7 +50,6 @@ class DescribedLink:
 
     topology: Topology
     files: tuple[LinkFile, ...]
-    """Every file that the options name."""
     written: tuple[Mapping[str, Any], Mapping[str, Any]]
     """Both directions, ``up`` first, as an experiment file would describe them."""
 

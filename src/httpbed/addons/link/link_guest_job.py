@@ -31,7 +31,6 @@ class HandedCommand:
     folder: Path
     """The command's working folder."""
     environment: Mapping[str, str]
-    """The command's environment."""
 
 
 def main() -> None:

@@ -39,7 +39,6 @@ class Reason:
     """
 
     latest: str
-    """The reason of the latest attempt."""
     count: int
     outcome: str
     programs: tuple[str, ...] = ()

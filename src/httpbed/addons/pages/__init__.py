@@ -48,7 +48,7 @@ ADDON = Addon(
         "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),
         "additions to campaigns": ("httpbed.addons.pages.campaign_addition:ADDITION",),
         "additions to trials": ("httpbed.addons.pages.page_addition:ADDITION",),
-        "findings": ("httpbed.addons.pages.page_metrics:EXTENSION",),
+        "findings": ("httpbed.addons.pages.loads:EXTENSION",),
         "report sections": ("httpbed.addons.pages.report.section:SECTION",),
         "report notes": ("httpbed.addons.pages.report.section:NOTES",),
         "report columns": ("httpbed.addons.pages.report.metrics_table:COLUMNS",),

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from httpbed.addons.pages import page_checks, replay_checks, replay_plan
+from httpbed.addons.pages import page_checks, replay_program
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import SeenScreen
 from httpbed.addons.pages.page import PageLoad, RecordedPage
-from httpbed.addons.pages.replay_plan import ReplayLogEntry
+from httpbed.addons.pages.replay_program import ReplayLogEntry
 from httpbed.addons.pages.sites.site import FILES, Site
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.toolbox.root_filesystem import Contents
@@ -101,8 +101,8 @@ class PageJudgement(AddedJudgement):
         by_server = pages.replayed if pages else {}
         replayed = [entry for name in chain.servers for entry in by_server.get(name, ())]
         logged = [request for name in chain.servers for request in evidence.reports[name].requests]
-        yield replay_checks.punctual(site, replayed, where)
-        yield from replay_checks.checks(site, logged, replayed, where)
+        yield replay_program.punctual(site, replayed, where)
+        yield from replay_program.checks(site, logged, replayed, where)
 
     def check_of_connections(self, chain: Chain, count: int, where: str) -> Check | None:
         """Check that a browser opened no more connections than one of its protocol does."""
@@ -149,7 +149,7 @@ class PageAddition(TrialAddition):
     def plan(self, planned: PlannedParts) -> PlannedLoads | None:
         """Plan what is behind servers of recorded sites, and beside browsers."""
         origins = {
-            replay_plan.name(name): replay_plan.process(part)
+            replay_program.name(name): replay_program.process(part)
             for name, part in planned.parts.items()
             if part.role == "server" and part.page and part.page.replayed
         }
@@ -164,7 +164,7 @@ class PageAddition(TrialAddition):
         """Return the root of the program that answers for recorded sites."""
         pages = [workload.page for workload in workloads if isinstance(workload, PageLoad)]
         replays = any(isinstance(page, RecordedPage) for page in pages)
-        return {replay_plan.ROOT: REPLAY_ORIGIN} if replays else {}
+        return {replay_program.ROOT: REPLAY_ORIGIN} if replays else {}
 
     def served(self, setup: CampaignSetup, scenario: Scenario) -> dict[str, Path]:
         """Return the sites of a scenario."""
@@ -176,13 +176,18 @@ class PageAddition(TrialAddition):
         planned = files.planned
         loads = planned.attempt.addition(PlannedLoads)
         servers = [hop.server for hop in planned.hops]
-        recorded = [name for name in servers if loads and replay_plan.name(name) in loads.origins]
+        recorded = [
+            name for name in servers if loads and replay_program.name(name) in loads.origins
+        ]
         clients = [chain.client for chain in planned.chains if isinstance(chain.workload, PageLoad)]
         if not clients:
             return None
         seen = {name: driver_output.seen_screen(files.folder / name) for name in clients}
         return PageEvidence(
-            {name: replay_plan.read(files.folder / replay_plan.name(name)) for name in recorded},
+            {
+                name: replay_program.read(files.folder / replay_program.name(name))
+                for name in recorded
+            },
             {name: screen for name, screen in seen.items() if screen},
         )
 

@@ -63,7 +63,6 @@ CREDENTIALS = 2
 Standard, section 2.7)."""
 
 HostAndPath = tuple[str, str]
-"""Host name and path."""
 
 
 def checks(

@@ -165,7 +165,6 @@ def _rates(model: CellularModel, key: int, ticks: int) -> Floats:
 
 
 def _outages(model: CellularModel, key: int, ticks: int) -> npt.NDArray[np.bool_]:
-    """Return which ticks are in an outage."""
     ends = min(1.0, TICK_S / model.outage)
     begins = min(1.0, ends * model.outages / (1 - model.outages))
     chance = draws(seeds.derive(key, "outages"), ticks + 1)

@@ -216,7 +216,6 @@ class AccessRoutes:
         return self.ends[link][1 - side]
 
     def _to(self, known: End, link: int, side: int) -> Entry:
-        """Return the route to one address over a link."""
         own, far = self.ends[link][side], self.ends[link][1 - side]
         bits = 128 if ":" in known.address else 32
         return Entry(f"{known.address}/{bits}", own, None if far == known else far)

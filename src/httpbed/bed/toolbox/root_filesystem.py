@@ -85,7 +85,6 @@ class Root:
     packages: frozenset[str]
     """The requested packages, without :data:`BASE` and dependencies."""
     versions: dict[str, str]
-    """The version of every package in it."""
     built: str
     """Build time, ISO 8601 in UTC."""
     pypi: frozenset[str] = frozenset()
@@ -332,7 +331,6 @@ class ProgramIdentity:
     index: str = ""
     """Date of the package index that its root was installed from."""
     index_expired: bool = False
-    """Whether that index had expired."""
 
 
 def program_identity(root: Root, program: str) -> ProgramIdentity:

@@ -234,7 +234,6 @@ def _events(triggers: list[Table], changes: Sequence[Table], where: str) -> Chec
 
 
 def _in_words(change: Table) -> str:
-    """Describe a change."""
     ((name, value),) = change.items()
     if name == "down":
         return "link down" if value else "link up"

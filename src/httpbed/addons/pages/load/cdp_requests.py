@@ -24,8 +24,6 @@ FORBIDDEN = "inspector"
 
 @dataclass
 class _RequestEvents:
-    """The events of one request."""
-
     sent: JsonObject
     response: JsonObject = field(default_factory=dict)
     has_extra: bool | None = None
@@ -179,8 +177,6 @@ def _with_extras(
 
 @dataclass(frozen=True)
 class _RequestBuilder:
-    """Builds one request."""
-
     events: _RequestEvents
     zero: float
     request_extra: JsonObject

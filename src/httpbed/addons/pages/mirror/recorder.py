@@ -62,7 +62,6 @@ class Recorder:
 
     catalog: Catalog
     browser: str
-    """The name of its recipe."""
     time_limit_s: float
     say: Say
 

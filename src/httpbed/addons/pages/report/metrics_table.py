@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from httpbed.addons.pages.load.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S, Band
-from httpbed.addons.pages.page_metrics import (
+from httpbed.addons.pages.loads import (
     TABLED,
     PageMetric,
     TreatmentMetrics,

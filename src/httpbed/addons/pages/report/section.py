@@ -18,10 +18,9 @@ import matplotlib as mpl
 
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.loads import MEASURES, PageTrial
+from httpbed.addons.pages.loads import MEASURES, PageTrial, bands_of
 from httpbed.addons.pages.page_check_table import RECORDING
-from httpbed.addons.pages.page_metrics import bands_of
-from httpbed.addons.pages.replay_checks import SKELETON
+from httpbed.addons.pages.replay_program import SKELETON
 from httpbed.addons.pages.report import (
     critical_path_report,
     metrics_table,
@@ -54,7 +53,6 @@ from httpbed.store.results import Results
 
 MAX_SCENES = 3
 MAX_TREATMENTS = 4
-"""Treatments of a scene."""
 MAX_LOADS = 6
 """Loads of a treatment, whose pictures are read for the curves of progress."""
 MAX_WATERFALLS = 2
@@ -350,7 +348,7 @@ def _treatment(
     )
 
 
-def _read(results: Results, rows: Sequence[loads.Row]) -> Iterator[PageTrial]:
+def _read(results: Results, rows: Sequence[loads.TrialRow]) -> Iterator[PageTrial]:
     for row in rows[:MAX_LOADS]:
         trial = loads.read(results, row)
         if trial is not None:

@@ -42,7 +42,6 @@ def of(path: str) -> str:
 
 
 KINDS = ("image", "script", "style", "font", "document", "other")
-"""Kinds of resources."""
 
 
 def kind(type_: str) -> str:

@@ -95,7 +95,6 @@ class LinkTarget:
     path: str | None
     """Path on the site's own origin, with its query; None without a target."""
     url: str = ""
-    """URL to write instead."""
     note: str = ""
     """Description of the change; empty without one."""
 

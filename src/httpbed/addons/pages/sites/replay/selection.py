@@ -147,7 +147,6 @@ class Selection:
     requests: tuple[SelectedRequest, ...]
     """In order of time, but first the document and its redirects."""
     document: int
-    """Index of the document."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Reason -> number of dropped entries."""
     changes: tuple[str, ...] = ()

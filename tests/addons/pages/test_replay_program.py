@@ -6,10 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.addons.pages import replay_checks as replay
-from httpbed.addons.pages import replay_plan as replay_origin
+from httpbed.addons.pages import replay_program as replay
+from httpbed.addons.pages import replay_program as replay_origin
 from httpbed.addons.pages.page_check_table import RECORDING
-from httpbed.addons.pages.replay_plan import ReplayLogEntry
+from httpbed.addons.pages.replay_program import ReplayLogEntry
 from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
 from httpbed.programs.protocol import LoggedRequest
 
