@@ -47,7 +47,8 @@ type transfer struct {
 type client struct {
 	common
 	version, server, name, ca string
-	rounds, connections       int
+	rounds, connections, wave int
+	interval                  time.Duration
 	resumption, visit         string
 	session                   string
 	transport                 http.RoundTripper
@@ -66,6 +67,8 @@ func get(words []string) error {
 	flags.StringVar(&c.name, "server-name", "", "`name` in the certificate")
 	flags.StringVar(&c.ca, "ca", "", "`file` with the authority's certificate")
 	flags.IntVar(&c.rounds, "rounds", 1, "how often all files are fetched")
+	flags.DurationVar(&c.interval, "interval", 0, "`time` between waves of requests; 0: all at once")
+	flags.IntVar(&c.wave, "wave", 1, "requests in each interval")
 	flags.IntVar(&c.connections, "connections", 1, "connections over HTTP/1.1 at the most")
 	flags.StringVar(&c.resumption, "resumption", "none", "none, resumed or early-data")
 	flags.StringVar(&c.visit, "visit", "measured", "prior: leave a ticket in the session's file")
@@ -89,7 +92,12 @@ func (c *client) run(requests []string) error {
 	}
 	defer close()
 	for range c.rounds {
-		if err = c.round(requests); err != nil {
+		if c.interval > 0 {
+			err = c.waves(requests)
+		} else {
+			err = c.round(requests)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -108,9 +116,27 @@ func (c *client) round(requests []string) (err error) {
 		begun, begin := context.WithCancel(context.Background())
 		go func() {
 			defer begin()
-			results <- c.fetch(path, file, begin)
+			results <- c.fetch(path, file, sinceStart(), begin)
 		}()
 		<-begun.Done()
+	}
+	for range requests {
+		err = errors.Join(err, <-results)
+	}
+	return err
+}
+
+// waves fetches every file once: a wave of requests in each interval, whether or not earlier ones
+// have ended. A transfer begins when its request is due, so one that the client sends late counts
+// as late (coordinated omission).
+func (c *client) waves(requests []string) (err error) {
+	results := make(chan error, len(requests))
+	first := time.Now()
+	for number, request := range requests {
+		due := first.Add(time.Duration(number/c.wave) * c.interval)
+		time.Sleep(time.Until(due))
+		path, file, _ := strings.Cut(request, "=")
+		go func() { results <- c.fetch(path, file, due.Sub(start).Seconds(), func() {}) }()
 	}
 	for range requests {
 		err = errors.Join(err, <-results)
@@ -187,14 +213,15 @@ func (c *client) sendsEarly() bool {
 	return c.version == "3" && c.resumption == "early-data" && c.visit == "measured"
 }
 
-// fetch stores one file, and prints its line; it calls begun when the next request may begin.
-func (c *client) fetch(path, file string, begun func()) error {
+// fetch stores one file, and prints its line, with the time since the start at which it began; it
+// calls begun when the next request may begin.
+func (c *client) fetch(path, file string, began float64, begun func()) error {
 	body, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	got := transfer{Path: path, Began: sinceStart()}
+	got := transfer{Path: path, Began: began}
 	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { begun() }}
 	method := http.MethodGet
 	switch {

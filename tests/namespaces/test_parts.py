@@ -6,6 +6,7 @@ spoken on each hop, and that what came is what was served.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,24 @@ def test_rounds_on_a_warm_connection(tmp_path: Path) -> None:
         assert check(record, "connection count").figure.startswith("1,")
         assert check(record, "length of the answers").figure.startswith("0 of 5")
         assert check(record, "status of the answers").figure.startswith("5 of 200")
+
+
+def test_requests_in_waves(tmp_path: Path) -> None:
+    """Each is due at a multiple of the interval, whatever the client was busy with then."""
+    settings = SmallExperiment(
+        client="quic-go",
+        workload='files = 25\ninterval = "40 ms"\nwave = 5\n',
+        size="5 kB",
+    )
+    for record in completed(settings, tmp_path / "campaign").values():
+        assert check(record, "requests at intervals").passed
+        file = next((tmp_path / "campaign").glob(f"trials/*/{record.attempt.trial.id}/*/artifacts"))
+        log = [
+            json.loads(line) for line in (file / "client/quic-go.jsonl").read_text().splitlines()
+        ]
+        due_s = sorted(request["began_s"] for request in log)
+        waves = [round((time_s - due_s[0]) / 0.04, 6) for time_s in due_s]
+        assert waves == [wave for wave in range(5) for _ in range(5)]
 
 
 def test_stated_tcp_buffers(tmp_path: Path) -> None:

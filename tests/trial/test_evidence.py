@@ -180,6 +180,7 @@ def test_each_file_has_a_time_of_its_own() -> None:
     whole = {observation.metric: observation.value for observation in taken if not observation.item}
     assert whole["file_time_slowest"] == max(times.values())
     assert whole["file_time_median"] == sorted(times.values())[2]
+    assert whole["file_time_p95"] == whole["file_time_p99"] == max(times.values())
 
 
 def test_each_hop_has_its_own_connections() -> None:

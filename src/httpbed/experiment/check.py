@@ -203,6 +203,13 @@ STATUS = CheckDescriptor(
     "Every request was answered, with status 200 or the status that uploads, retries and sites"
     " allow.",
 )
+INTERVALS = CheckDescriptor(
+    "requests at intervals",
+    "subject",
+    "intervals",
+    "The client sent packets as long as its requests were due, less {limit}.",
+    limit=0.1,
+)
 LENGTHS = CheckDescriptor(
     "length of the answers",
     "subject",

@@ -25,6 +25,7 @@ CheckApplies = Literal[
     "proxies",
     "one file",
     "download",
+    "intervals",
     "upload",
     "page load",
     "recorded site",

@@ -353,11 +353,13 @@ def _too_late(
     scenario: Scenario,
     levels: Mapping[str, str],
 ) -> Iterator[Mistake]:
-    """Find competitors and hand-overs that would start after the trial's time limit."""
+    """Find requests, competitors and hand-overs that would begin after the trial's time limit."""
     times: list[tuple[KeyPath, float]] = [
         (("competitors", index, "after"), competitor.after)
         for index, competitor in enumerate(scenario.competitors)
     ]
+    if last_s := scenario.workload.last_request_s:
+        times.append((("workload", "interval"), last_s))
     if scenario.handover:
         times += [(("handover", *at), s) for at, s in scenario.handover.durations_s().items()]
     limit = experiment.time_limit_s(scenario) if times else 0.0

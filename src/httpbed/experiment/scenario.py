@@ -251,14 +251,18 @@ class Scenario(Value):
         return bool(self.roles.server.also_on) and hop.server.startswith("server")
 
     def ideal_s(self) -> float:
-        """Return the seconds that all bodies take at the mean rate of the narrowest link."""
+        """Return the seconds until the last request, and those of all bodies on the narrowest link.
+
+        The link has its mean rate.
+        """
         rates = [
             self._mean_bit_s(index, direction)
             for hop in hops(self.roles)
             for index, direction in self.bodies_route(hop, self.workload)
         ]
         limits = [rate for rate in rates if rate]
-        return self.workload.body_bytes() * 8 / min(limits) if limits else 0.0
+        bodies_s = self.workload.body_bytes() * 8 / min(limits) if limits else 0.0
+        return self.workload.last_request_s + bodies_s
 
     def _unknown_hosts(self) -> Iterator[str]:
         for name, host in self.hosts.items():

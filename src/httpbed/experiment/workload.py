@@ -11,14 +11,21 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from httpbed.base.errors import RejectedValueError
-from httpbed.base.units import Bytes
+from httpbed.base.units import Bytes, Seconds
 from httpbed.base.value import Value
 
 DownloadCapability = Literal[
-    "download", "parallel", "connections", "rounds", "parallel rounds", "resumed", "early data"
+    "download",
+    "parallel",
+    "connections",
+    "rounds",
+    "parallel rounds",
+    "intervals",
+    "resumed",
+    "early data",
 ]
 UploadCapability = Literal["upload", "parallel uploads"]
 PageCapability = Literal[
@@ -76,6 +83,11 @@ class Workload(Value):
     def needs_real_time(self) -> str:
         """The field that has no effect in virtual time; empty without one."""
         return ""
+
+    @property
+    def last_request_s(self) -> float:
+        """When the client sends its last request at the earliest, in seconds from its start."""
+        return 0.0
 
     @property
     def visits_before(self) -> int:
@@ -160,13 +172,41 @@ class Download(FileTransfer):
     rounds: int = Field(default=1, ge=1, le=1000, strict=True)
     """Number of times that all files are fetched, one after another. From the second round on, the
     connections are warm."""
+    interval: Seconds | None = Field(default=None, gt=0)
+    """Requests begin every interval, whether or not earlier ones have ended (open arrivals). A file
+    time counts from when its request was due. Default: all files of a round are requested at once.
+    """
+    wave: int = Field(default=1, ge=1, le=1000, strict=True)
+    """Number of requests that begin together in each interval."""
     resumption: Resumption = "none"
     """``resumed``: the client has a TLS ticket from an earlier visit, which is not measured (RFC
     8446 section 2.2). ``early data``: it also sends its request in the first flight."""
 
+    @model_validator(mode="after")
+    def _arrives_once(self) -> Download:
+        if self.interval is None and self.wave > 1:
+            raise RejectedValueError("wave has no meaning without interval", "state interval, too")
+        if self.interval is not None and self.files <= self.wave:
+            raise RejectedValueError(
+                f"interval has no effect: all {self.files} files are requested in the first wave",
+                "raise files, or delete interval",
+            )
+        if self.interval is not None and self.rounds > 1:
+            raise RejectedValueError(
+                "requests begin at an interval or in rounds, not both", "delete one of the two"
+            )
+        return self
+
+    @property
+    def last_request_s(self) -> float:
+        """The beginning of the last interval."""
+        return (self.interval or 0.0) * ((self.files - 1) // self.wave)
+
     def needs(self) -> Iterator[DownloadCapability]:
         """Yield the capabilities that the client needs."""
         yield "download"
+        if self.interval is not None:
+            yield "intervals"
         if self.files > 1:
             yield "parallel"
         if self.connections > 1:

@@ -133,6 +133,9 @@ class Part:
     upstreams: tuple[Upstream, ...] = ()
     connections: int = 1
     rounds: int = 1
+    interval_s: float = 0.0
+    """Seconds from one wave of requests to the next; 0: all are requested at once."""
+    wave: int = 1
     resumption: str = "none"
     retry: Retry = "none"
     """What happens when a download fails."""
@@ -180,6 +183,8 @@ class Part:
             "files": str(len(self.fetches)),
             "connections": str(self.connections),
             "rounds": str(self.rounds),
+            "interval_us": f"{self.interval_s * 1e6:.0f}",
+            "wave": str(self.wave),
             "ip_version": self.ip_version,
             "http_version": self.http_version,
             "upstream_http_version": self.upstream_http_version,

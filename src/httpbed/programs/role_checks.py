@@ -47,6 +47,7 @@ _REQUESTED_BY: Mapping[Capability, tuple[str, ...]] = {
     "parallel uploads": ("files",),
     "connections": ("connections",),
     "rounds": ("rounds",),
+    "intervals": ("interval",),
     "resumed": ("resumption",),
     "early data": ("resumption",),
 }

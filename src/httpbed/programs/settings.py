@@ -243,6 +243,7 @@ ABILITIES: Mapping[str, str] = {
     "parallel": "fetching several files",
     "connections": "opening several connections",
     "rounds": "fetching in rounds",
+    "intervals": "requests at intervals",
     "restart": 'retry = "restart"',
     "resume": 'retry = "resume"',
 }

@@ -79,7 +79,9 @@ def _fetched(document: Document, node: Any) -> str:
         return _page(document, node)
     text = f"{node.get('kind', '?')} of {value_text(document, node.get('size', '?'))}"
     forms = {
-        "files": "{} files at once",
+        "files": "{} files" if "interval" in node else "{} files at once",
+        "wave": "{} together",
+        "interval": "every {}",
         "connections": "over at most {} connection(s)",
         "rounds": "{} rounds",
         "resumption": "resumption {}",

@@ -13,7 +13,7 @@ from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Hop, Role
 from httpbed.experiment.scenario import ClientGroup, Scenario
-from httpbed.experiment.workload import FileTransfer, Workload
+from httpbed.experiment.workload import Download, FileTransfer, Workload
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import (
     FileToFetch,
@@ -68,7 +68,8 @@ def prior_visit(client: Part) -> Part:
     """Describe the prior visit, in which a client gets its ticket and nothing is measured."""
     name = prior_visit_name(client.name)
     fetch = FileToFetch(PRIOR.path, f"{BODIES}/{name}{PRIOR.path}")
-    return replace(client, name=name, fetches=(fetch,), connections=1, rounds=1, visit="prior")
+    one = replace(client, fetches=(fetch,), connections=1, rounds=1, interval_s=0.0, wave=1)
+    return replace(one, name=name, visit="prior")
 
 
 def process(part: Part, implementation: Implementation, owner: str) -> ProcessSpec:
@@ -104,6 +105,7 @@ class _GroupParts:
         kind: RoleName = "client" if served is None else "proxy" if requested else "server"
         quic = self.catalog[role.implementation].congestion_control.quic
         transfer = self._workload if isinstance(self._workload, FileTransfer) else None
+        arrivals = transfer if isinstance(transfer, Download) else None
         part = Part(
             name=name,
             role=kind,
@@ -122,6 +124,8 @@ class _GroupParts:
             upstreams=self._upstreams(requested) if kind == "proxy" else (),
             connections=transfer.connections if transfer else 1,
             rounds=transfer.transfers_of_each if transfer else 1,
+            interval_s=arrivals.interval or 0.0 if arrivals else 0.0,
+            wave=arrivals.wave if arrivals else 1,
             resumption=self._workload.resumes if first.client == self._client else "none",
             retry=role.retry if isinstance(role, ClientRole) else "none",
             session=f"{SESSIONS}/{self._client}/session",

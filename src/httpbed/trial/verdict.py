@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -191,6 +192,10 @@ def _files(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:
     yield Observation(
         metric="file_time_median", value=statistics.median(seconds_all), source="client"
     )
+    for percent in (95, 99):
+        rank = math.ceil(len(seconds_all) * percent / 100)
+        value = sorted(seconds_all)[rank - 1]
+        yield Observation(metric=f"file_time_p{percent}", value=value, source="client")
 
 
 def _proxies(chain: Chain, evidence: AttemptEvidence) -> Iterator[Observation]:

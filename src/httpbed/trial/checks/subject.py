@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from httpbed.base import units
+from httpbed.base.clock import NS
 from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.check import (
     BODIES,
@@ -19,6 +20,7 @@ from httpbed.experiment.check import (
     BODY,
     ENDED_WELL,
     FOLDERS,
+    INTERVALS,
     LENGTHS,
     RAN,
     SENT,
@@ -150,12 +152,33 @@ def _files(
     evidence, stores = attempt.evidence, attempt.stores_bodies(chain)
     retried = chain.roles.client.retry != "none"
     yield (protocol.retry_statuses if retried else _statuses)(chain, evidence, where)
+    if workload.last_request_s:
+        yield _intervals(chain, evidence, where)
     contents = [attempt.setup.contents[target.path] for target in targets(workload)]
     if workload.transfers_of_each > 1 or not stores:
         yield _lengths(chain, workload.size, evidence, where)
     if stores:
         stored = evidence.bodies.get(chain.client, [])
         yield _bodies(contents, stored, workload, where)
+
+
+def _intervals(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
+    """Compare how long the client sent with when its last request was due.
+
+    Times of requests are the client's own; its packets are not. The first leaves when the client
+    connects, a little after the first request was due.
+    """
+    near = chain.hops[0].near(evidence.connections)
+    firsts = [one["client_first_ns"] for one in near if one["client_first_ns"] is not None]
+    lasts = [one["client_last_ns"] for one in near if one["client_last_ns"] is not None]
+    sent_s = (max(lasts) - min(firsts)) / NS if firsts and lasts else 0.0
+    due_s = chain.workload.last_request_s
+    return INTERVALS.result(
+        passed=sent_s >= due_s - INTERVALS.limit,
+        figure=f"sent for {units.format_duration(sent_s)}",
+        limit=f"the last request was due at {units.format_duration(due_s)}",
+        where=where,
+    )
 
 
 def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
