@@ -125,7 +125,7 @@ def test_a_suite_whose_networks_are_all_shared_has_an_outcome() -> None:
     judgement = reach(bcp133.CUBIC, key, "standard", evidence, "envelope")
     assert judgement.passed
     assert "8 figures for you to judge" in conformance_report.outcome(judgement)
-    assert "<svg" in conformance_report.render(judgement)
+    assert "<svg" in conformance_report.certificate(judgement).html()
 
 
 def test_the_kernels_sender_is_its_own_reference() -> None:

@@ -132,18 +132,18 @@ def test_a_sender_that_ends_early_is_unknown(lasts_s: float) -> None:
     assert seen.naming.name == UNKNOWN
     assert not seen.naming.distances
     assert seen.as_json()["not_seen"]
-    assert "brim: it went away" in identification_report.markdown(seen)
+    assert "brim: it went away" in identification_report.certificate(seen).markdown()
 
 
 def test_a_sender_that_sends_nothing_is_unknown() -> None:
     seen = named([], "brim: nothing came", "sparse: nothing came", "longer: nothing came")
     assert seen.naming.confidence is None
     assert not list(identification_report.plot(seen))
-    assert "<h1>" in identification_report.render(seen)
+    assert "<h1>" in identification_report.certificate(seen).html()
 
 
 def test_the_page_escapes_what_a_program_says_of_itself() -> None:
-    page = identification_report.render(named(transfers([20, 30, 40])))
+    page = identification_report.certificate(named(transfers([20, 30, 40]))).html()
     assert "<svg" in page
     assert "1.0 <b>" not in page
 

@@ -150,7 +150,7 @@ def test_a_damaged_record_is_ignored(state: Path) -> None:
 
 def test_the_html_report_escapes_everything() -> None:
     """Names, knobs and commands come from users."""
-    page = conformance.render(judgement())
+    page = conformance.certificate(judgement()).html()
     assert NASTY not in page
     assert "&lt;script&gt;" in page
     assert page.count("<svg") == 2
@@ -158,7 +158,7 @@ def test_the_html_report_escapes_everything() -> None:
 
 def test_the_terminal_shows_a_table_of_properties(capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each property, and the evidence below."""
-    conformance.show(judgement(), Path("r.json"), None, terminal.console())
+    conformance.certificate(judgement()).show(terminal.console(), record=Path("r.json"))
     printed = capsys.readouterr().out
     assert "initial window" in printed
     assert "not read: x: y" in printed

@@ -1,4 +1,4 @@
-"""What a conformance test or a competition found: the terminal's table, and HTML with plots.
+"""What a conformance test or a competition found, in words.
 
 A competition shows each sender's share of the bottleneck, by queue length.
 """
@@ -6,14 +6,13 @@ A competition shows each sender's share of the bottleneck, by queue length.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from statistics import median
 
-from rich.table import Table
 from rich.text import Text
 
-from httpbed.addons.conformance import certificate, envelope_report
+from httpbed.addons.conformance import envelope_report
 from httpbed.addons.conformance import windows_report as windows
+from httpbed.addons.conformance.certificate import Certificate, Row, grid, show_facts
 from httpbed.addons.conformance.competition import (
     ONE_WAY_S,
     RATE_BIT_S,
@@ -24,36 +23,55 @@ from httpbed.addons.conformance.identification import Identification
 from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
 from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer
 from httpbed.base import units
-from httpbed.report import markdown as written
-from httpbed.report import svg, templating
 from httpbed.report.figures import Plot
 from httpbed.report.phrasing import few
 from httpbed.report.terminal import Console
 
-TEMPLATE = "conformance.html.j2"
-KEY_WIDTH, COMPETITION_KEY_WIDTH = 9, 10
-MARKS = {True: ("ok", "green"), False: ("FAILED", "red"), None: ("not seen", "yellow")}
+COMPETITION_KEY_WIDTH = 10
+MARKS = {
+    True: ("ok", "better", "green"),
+    False: ("FAILED", "worse", "red"),
+    None: ("not seen", "", "yellow"),
+}
+"""A verdict's word, and its tone on a page and on a terminal."""
 MANY = 999.5
 """From here on, figures are written as whole numbers: three digits would need an exponent."""
-YOURSELF = ("judge yourself", "dim")
-RIGHT = frozenset({"seen", "reno", "cubic", "asked", "n"})
-TONES = {True: "better", False: "worse", None: ""}
+YOURSELF = ("judge yourself", "", "dim")
 
 
-def show(judgement: Judgement, record: Path | None, page: Path | None, out: Console) -> None:
-    """Print the judgement: a line for each property, then what it rests on."""
-    out.print(Text(f"{'sender':<{KEY_WIDTH}}  {who(judgement)}"), soft_wrap=True)
-    out.print(Text(f"{'question':<{KEY_WIDTH}}  {judgement.question}"), soft_wrap=True)
-    out.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for name in head(judgement):
-        table.add_column(name, justify="right" if name in RIGHT else "left")
-    for finding in judgement.findings:
-        table.add_row(*map(Text, cells(judgement, finding)), Text(*mark(finding)))
-    out.print(table)
-    out.print()
-    for key, line in closing(judgement, record, page):
-        out.print(Text(f"{key:<{KEY_WIDTH}}  {line}"), soft_wrap=True)
+def certificate(judgement: Judgement) -> Certificate:
+    """Return what a test found, a row for each property."""
+    names = tuple(dict.fromkeys(name for one in judgement.findings for name in one.references))
+    has_networks = any(finding.network for finding in judgement.findings)
+    first = ("criterion", "network") if has_networks else ("property",)
+    figures = {**dict.fromkeys(("seen", *names), True), "asked": True, "unit": False, "n": True}
+    return Certificate(
+        sender=who(judgement),
+        question=judgement.question,
+        answer=outcome(judgement),
+        columns={**dict.fromkeys(first, False), **figures, "": False},
+        caption="Every property, from the packets as the emulator saw them",
+        rows=[_row(finding, names, has_networks) for finding in judgement.findings],
+        notes=list(notes(judgement)),
+        evidence=judgement.evidence,
+        plots=lambda: _plots(judgement),
+        delivered=delivered(judgement),
+    )
+
+
+def _row(finding: PropertyResult, references: Sequence[str], has_networks: bool) -> Row:
+    mark, tone, style = YOURSELF if finding.is_for_the_reader else MARKS[finding.passed]
+    cells = (
+        finding.name,
+        *([finding.network] if has_networks else []),
+        figure(finding.observed),
+        *(figure(finding.references.get(name)) for name in references),
+        tolerance(finding),
+        finding.unit,
+        str(finding.n),
+        mark,
+    )
+    return Row(cells, tone, style)
 
 
 def who(tested: Judgement | Identification, control: str = "") -> str:
@@ -64,41 +82,6 @@ def who(tested: Judgement | Identification, control: str = "") -> str:
     texts = [named, over, control or key.congestion_control]
     texts += [f"{name} = {value}" for name, value in tested.sender.knobs.items()]
     return ", ".join(texts)
-
-
-def references(judgement: Judgement) -> tuple[str, ...]:
-    """Return the names of the senders whose figures stand beside."""
-    return tuple(
-        dict.fromkeys(name for finding in judgement.findings for name in finding.references)
-    )
-
-
-def _has_networks(judgement: Judgement) -> bool:
-    return any(finding.network for finding in judgement.findings)
-
-
-def head(judgement: Judgement) -> list[str]:
-    """Return the columns of the findings; the last one is the verdict's."""
-    first = ["criterion", "network"] if _has_networks(judgement) else ["property"]
-    return [*first, "seen", *references(judgement), "asked", "unit", "n", ""]
-
-
-def cells(judgement: Judgement, finding: PropertyResult) -> list[str]:
-    """Return a finding's cells below :func:`head`, without the verdict."""
-    return [
-        finding.name,
-        *([finding.network] if _has_networks(judgement) else []),
-        figure(finding.observed),
-        *(figure(finding.references.get(name)) for name in references(judgement)),
-        tolerance(finding),
-        finding.unit,
-        str(finding.n),
-    ]
-
-
-def mark(finding: PropertyResult) -> tuple[str, str]:
-    """Return the verdict's word and colour."""
-    return YOURSELF if finding.is_for_the_reader else MARKS[finding.passed]
 
 
 def figure(value: float | None) -> str:
@@ -174,95 +157,26 @@ def delivered(judgement: Judgement) -> str:
     return ", ".join(texts)
 
 
-def closing(
-    judgement: Judgement, record: Path | None, page: Path | None
-) -> Iterator[tuple[str, str]]:
-    """Yield the lines below the table, each with its key."""
-    yield "outcome", outcome(judgement)
-    for note in notes(judgement):
-        yield "note", note
-    if judgement.short_s:
-        yield "short", f"delivered, from the client's first packet: {delivered(judgement)}"
-    if record is not None:
-        yield "record", str(record)
-    if page is not None:
-        yield "page", str(page)
-
-
-def render(judgement: Judgement) -> str:
-    """Render the report."""
-    columns = head(judgement)
-    rows = [
-        {
-            "cells": list(zip(columns, cells(judgement, finding), strict=False)),
-            "mark": mark(finding)[0],
-            "tone": TONES[finding.passed],
-        }
-        for finding in judgement.findings
-    ]
-    return templating.render(
-        TEMPLATE,
-        __package__,
-        sender=who(judgement),
-        question=judgement.question,
-        columns=columns,
-        right=RIGHT,
-        outcome=outcome(judgement),
-        rows=rows,
-        notes=list(notes(judgement)),
-        delivered=delivered(judgement),
-        plots=[
-            {"caption": plot.caption, "name": plot.name, "svg": svg.inline(plot)}
-            for plot in _plots(judgement)
-        ],
-        **certificate.shown(judgement.evidence),
-    )
-
-
 def _plots(judgement: Judgement) -> Iterator[Plot]:
     transfers = judgement.evidence.transfers
     yield from envelope_report.plots(transfers)
     yield from windows.plots(transfers, judgement.sender.judged_as)
 
 
-def markdown(judgement: Judgement) -> str:
-    """Write the report as Markdown, without its plots."""
-    columns = head(judgement)
-    rows = (
-        map(written.escaped, (*cells(judgement, finding), mark(finding)[0]))
-        for finding in judgement.findings
-    )
-    answer = outcome(judgement)
-    lines = [
-        f"# {written.escaped(judgement.question)}",
-        "",
-        f"{written.escaped(who(judgement))}. {written.escaped(answer[:1].upper() + answer[1:])}.",
-        "",
-        *written.table(columns, [name in RIGHT for name in columns], map(tuple, rows)),
-        "",
-        *(f"- {written.escaped(note)}" for note in notes(judgement)),
-        "",
-        *certificate.markdown(judgement.evidence),
-    ]
-    return "\n".join(lines) + "\n"
-
-
 def show_competition(flows: Sequence[str], evidence: ConformanceEvidence, out: Console) -> None:
     """Print a line for each network, with the medians of its trials."""
     link = f"{units.format_rate(RATE_BIT_S)}, {units.format_duration(2 * ONE_WAY_S)} round trip"
-    out.print(Text(f"{'bottleneck':<{COMPETITION_KEY_WIDTH}}  {link}, droptail"))
+    show_facts([("bottleneck", f"{link}, droptail")], out, key_width=COMPETITION_KEY_WIDTH)
     out.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("queue")
-    for name in (*flows, "Jain", "queue delay p50", "p95", "used", "n"):
-        table.add_column(name, justify="right")
+    figures = (*flows, "Jain", "queue delay p50", "p95", "used", "n")
+    table = grid({"queue": False, **dict.fromkeys(figures, True)})
     for network in evidence.transfers.planned:
         if trials := evidence.transfers.sharing(network.name):
             table.add_row(*map(Text, _cells(network.name, [trial.split for trial in trials])))
     out.print(table)
     out.print()
-    for reason in evidence.unreadable:
-        out.print(Text(f"{'note':<{COMPETITION_KEY_WIDTH}}  not read: {reason}"), soft_wrap=True)
+    notes_below = [("note", f"not read: {reason}") for reason in evidence.unreadable]
+    show_facts(notes_below, out, key_width=COMPETITION_KEY_WIDTH)
 
 
 def _cells(queue: str, trials: Sequence[Split]) -> list[str]:

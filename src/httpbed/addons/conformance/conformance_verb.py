@@ -262,8 +262,7 @@ def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) 
 
 def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: ConformanceOptions) -> int:
     # Statistics and plotting take seconds to import; mistakes are reported without them.
-    from httpbed.addons.conformance import certificate, conformance_session
-    from httpbed.addons.conformance import conformance_report as report
+    from httpbed.addons.conformance import conformance_report, conformance_session
     from httpbed.report import terminal
 
     test = conformance_session.prepare(sender, catalog, options.scale, options.clock, options.suite)
@@ -273,23 +272,19 @@ def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: Conforma
     judgement = conformance_session.judge(test, evidence, options.scale, options.suite)
     # A result from a machine that was too busy does not replace an earlier one.
     record = conformance_session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
-    page = None
+    found = conformance_report.certificate(judgement)
     document = judgement.as_json()
-    if options.output is not None:
-        page = certificate.write(
-            options.output, report.render(judgement), report.markdown(judgement), document
-        )
+    page = options.output and found.write(options.output, document)
     if options.as_json:
         echo(json.dumps(document, indent=1))
     else:
-        report.show(judgement, record, page, terminal.console())
+        found.show(terminal.console(), record=record, page=page)
     return _exit_code(judgement)
 
 
 def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> int:
     """Name a sender's congestion control; return 0, 1 if unknown, 3 if the machine hindered it."""
-    from httpbed.addons.conformance import certificate, conformance_session
-    from httpbed.addons.conformance import identification_report as report
+    from httpbed.addons.conformance import conformance_session, identification_report
     from httpbed.addons.conformance.identification import UNKNOWN
     from httpbed.report import terminal
 
@@ -298,14 +293,13 @@ def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     with _folder(options.output) as folder, _reporter(test.loaded) as reporter:
         evidence = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
     one = conformance_session.name(test, evidence)
-    page = None
+    found = identification_report.certificate(one)
     document = one.as_json()
-    if options.output is not None:
-        page = certificate.write(options.output, report.render(one), report.markdown(one), document)
+    page = options.output and found.write(options.output, document)
     if options.as_json:
         echo(json.dumps(document, indent=1))
     else:
-        report.show(one, page, terminal.console())
+        found.show(terminal.console(), page=page)
     if one.naming.name != UNKNOWN:
         return 0
     return EXIT_HOST if evidence.invalid else 1

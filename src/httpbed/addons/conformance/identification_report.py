@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from rich.table import Table
-from rich.text import Text
 
-from httpbed.addons.conformance import certificate
-from httpbed.addons.conformance.conformance_report import KEY_WIDTH, TEMPLATE, who
+from httpbed.addons.conformance.certificate import Certificate, Row
+from httpbed.addons.conformance.conformance_report import who
 from httpbed.addons.conformance.fingerprint import BEGIN_S, STEP_S, Fingerprint, drawn
 from httpbed.addons.conformance.flight import Floats
 from httpbed.addons.conformance.identification import (
@@ -25,33 +22,27 @@ from httpbed.addons.conformance.identification import (
 )
 from httpbed.addons.conformance.windows_report import PANEL_IN
 from httpbed.base import units
-from httpbed.report import markdown as written
-from httpbed.report import svg, templating
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot
 from httpbed.report.svg import PALETTE, QUIET, VisibleFigure
-from httpbed.report.terminal import Console
 
 HEAD = ("algorithm", "distance", *BEGIN_S)
 QUESTION = "Which congestion control does {implementation} send with?"
 
 
-def show(one: Identification, page: Path | None, out: Console) -> None:
-    """Print the sentence, then the distances that it rests on."""
-    out.print(Text(f"{'sender':<{KEY_WIDTH}}  {_who(one)}"), soft_wrap=True)
-    out.print(Text(f"{'answer':<{KEY_WIDTH}}  {sentence(one)}"), soft_wrap=True)
-    out.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for name in HEAD:
-        table.add_column(name, justify="left" if name == HEAD[0] else "right")
-    for row in rows(one):
-        table.add_row(*row)
-    if one.naming.distances:
-        out.print(table)
-        out.print()
-    for note in notes(one):
-        out.print(Text(f"{'note':<{KEY_WIDTH}}  {note}"), soft_wrap=True)
-    if page is not None:
-        out.print(Text(f"{'page':<{KEY_WIDTH}}  {page}"), soft_wrap=True)
+def certificate(one: Identification) -> Certificate:
+    """Return what an identification found, a row for each reference."""
+    return Certificate(
+        sender=who(one, f"said to be {one.key.congestion_control}"),
+        question=QUESTION.format(implementation=one.key.implementation),
+        answer=sentence(one),
+        columns={name: name != HEAD[0] for name in HEAD},
+        caption="The distance from each reference, in factors of two: in all networks, and in each",
+        rows=[*map(Row, rows(one))],
+        notes=list(notes(one)),
+        evidence=one.evidence,
+        plots=lambda: plot(one),
+        begins_with_answer=True,
+    )
 
 
 def sentence(one: Identification) -> str:
@@ -107,10 +98,6 @@ def _best(one: Identification) -> str:
     return next(iter(one.naming.distances), UNKNOWN)
 
 
-def _who(one: Identification) -> str:
-    return who(one, f"said to be {one.key.congestion_control}")
-
-
 def plot(one: Identification) -> Iterator[Plot]:
     """Draw the sender's window in each network beside that of the nearest reference."""
     seen = dict(drawn(one.evidence.transfers.every))
@@ -146,46 +133,3 @@ def plot(one: Identification) -> Iterator[Plot]:
 def _draw(axes: Axes, curve: Floats, label: str, colour: str, **style: Any) -> None:
     times = np.arange(len(curve)) * STEP_S
     axes.step(times, curve, where="post", color=colour, label=label, **style)
-
-
-def render(one: Identification) -> str:
-    """Render the page."""
-    table = [
-        {"cells": list(zip(HEAD, row, strict=True)), "mark": "", "tone": ""} for row in rows(one)
-    ]
-    return templating.render(
-        TEMPLATE,
-        __package__,
-        sender=_who(one),
-        question=QUESTION.format(implementation=one.key.implementation),
-        columns=[*HEAD, ""],
-        right=frozenset(HEAD[1:]),
-        outcome=sentence(one),
-        caption="The distance from each reference, in factors of two: in all networks, and in each",
-        rows=table,
-        delivered="",
-        notes=list(notes(one)),
-        plots=[
-            {"caption": drawing.caption, "name": drawing.name, "svg": svg.inline(drawing)}
-            for drawing in plot(one)
-        ],
-        **certificate.shown(one.evidence),
-    )
-
-
-def markdown(one: Identification) -> str:
-    """Write the page as Markdown, without its plot."""
-    answer = sentence(one)
-    table = (tuple(map(written.escaped, row)) for row in rows(one))
-    lines = [
-        f"# {written.escaped(QUESTION.format(implementation=one.key.implementation))}",
-        "",
-        f"{written.escaped(_who(one))}. {written.escaped(answer[:1].upper() + answer[1:])}.",
-        "",
-        *written.table(HEAD, [name != HEAD[0] for name in HEAD], table),
-        "",
-        *(f"- {written.escaped(note)}" for note in notes(one)),
-        "",
-        *certificate.markdown(one.evidence),
-    ]
-    return "\n".join(lines) + "\n"
