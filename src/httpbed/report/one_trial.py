@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.report import terminal
 from httpbed.report.phrasing import whole_treatment
 from httpbed.report.terminal import Console
 from httpbed.results import attempts
@@ -21,7 +20,6 @@ from httpbed.store.results import Results
 if TYPE_CHECKING:
     from httpbed.report.figures import Plot
 
-KEY_WIDTH = 9
 MAX_NAMED = 6
 """Trials that are listed where one is not found."""
 
@@ -130,5 +128,5 @@ def _shown(results: Results, row: AttemptRow) -> ShownTrial:
 
 def show(trial: ShownTrial, figures: list[Path], out: Console) -> None:
     """Print what happened when; the figures' paths are the last lines."""
-    for key, text in [*trial.lines(), *(("figure", str(path)) for path in figures)]:
-        out.print(Text(f"{key:<{KEY_WIDTH}}  {visible(text)}"), soft_wrap=True)
+    facts = [*trial.lines(), *(("figure", str(path)) for path in figures)]
+    terminal.show_facts(((key, visible(text)) for key, text in facts), out)

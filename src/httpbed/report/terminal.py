@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import IO
 
 from rich import console as rich
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from httpbed.base.errors import visible_lines
 
 PIPED_WIDTH = 100
+KEY_WIDTH = 9
+"""Letters of the key before a line, such as ``note``."""
 
 
 class Console(rich.Console):
@@ -50,3 +53,21 @@ def show(out: Console, parts: Iterable[RenderableType]) -> None:
         out.print(*parts, sep="\n")
     for line in captured.get().splitlines():
         out.print(Text.from_ansi(line.rstrip()), soft_wrap=True)
+
+
+def show_facts(
+    facts: Iterable[tuple[str, str]], out: Console, *, key_width: int = KEY_WIDTH
+) -> None:
+    """Print a line for each text, behind its key."""
+    for key, text in facts:
+        out.print(Text(f"{key:<{key_width}}  {text}"), soft_wrap=True)
+
+
+def grid(headers: Iterable[str], right: Collection[str] = (), *, gap: int = 2) -> Table:
+    """Make a table without lines; the columns ``right`` are aligned there."""
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
+    for header in headers:
+        table.add_column(
+            Text(visible_lines(header)), justify="right" if header in right else "left"
+        )
+    return table

@@ -26,9 +26,8 @@ from httpbed.report.document import Cell, Column, Table, Tone
 from httpbed.report.matrix import Matrix, MatrixCell, MatrixRow, Page
 from httpbed.report.phrasing import listed
 from httpbed.report.sections import Document
-from httpbed.report.terminal import Console
+from httpbed.report.terminal import KEY_WIDTH, Console
 
-KEY_WIDTH = 9
 INDENT = 1
 """Blanks before the table."""
 GAPS = (2, 1)
@@ -67,7 +66,7 @@ def show(
 
 def show_path(report: Path, out: Console) -> None:
     """Print where the HTML report is."""
-    out.print(Text(f"{'report':<{KEY_WIDTH}}  {report}"), soft_wrap=True)
+    terminal.show_facts([("report", str(report))], out)
 
 
 def _checks(document: Document, width: int) -> Iterator[RenderableType]:

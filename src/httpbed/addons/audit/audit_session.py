@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from rich.table import Table
 from rich.text import Text
 from scipy import stats
 
@@ -38,7 +37,7 @@ from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import TreatmentKey
 from httpbed.programs.catalog import Catalog
-from httpbed.report import phrasing
+from httpbed.report import phrasing, terminal
 from httpbed.report.terminal import Console
 from httpbed.results import comparison, sample
 from httpbed.results.log_ratio import EQUIVALENCE_ERROR as ERROR
@@ -286,7 +285,6 @@ def _known(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield name, None if unknown else value
 
 
-KEY_WIDTH = 9
 STYLES: dict[Verdict, str] = {"same": "green", "disturbed": "red", "open": "yellow"}
 
 
@@ -297,12 +295,8 @@ def show(audit: Audit, experiment: Experiment, jobs: str, out: Console) -> None:
     """
     metric = experiment.report.metric
     varying = [name for name in experiment.factors if _varies(audit, name)]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for name in varying:
-        table.add_column(phrasing.title(name))
-    for name in ("n", f"{phrasing.title(metric)} alone", "side by side", "90 % interval"):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    figures = ("n", f"{phrasing.title(metric)} alone", "side by side", "90 % interval")
+    table = terminal.grid((*map(phrasing.title, varying), *figures, ""), figures)
     number = phrasing.number_format(
         metric, [treatment.alone for treatment in audit.treatments if treatment.n]
     )
@@ -317,8 +311,7 @@ def show(audit: Audit, experiment: Experiment, jobs: str, out: Console) -> None:
         table.add_row(*map(Text, ends), Text(treatment.verdict, STYLES[treatment.verdict]))
     out.print(table)
     out.print()
-    for key, line in closing(audit, jobs):
-        out.print(Text(f"{key:<{KEY_WIDTH}}  {line}"), soft_wrap=True)
+    terminal.show_facts(closing(audit, jobs), out)
 
 
 def closing(audit: Audit, jobs: str) -> Iterator[tuple[str, str]]:

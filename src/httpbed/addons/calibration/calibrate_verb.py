@@ -26,6 +26,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.options import OneOf, suggestion
 from httpbed.cli.progress import LiveBar
 from httpbed.cli.verb import verb
+from httpbed.report import terminal
 from httpbed.report.terminal import Console
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs
@@ -144,16 +145,8 @@ def _console() -> Console:
 
 def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) -> None:
     """Print expected and achieved figures, and failures with their reasons."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, side in (
-        ("cell", "left"),
-        ("", "left"),
-        ("expected", "right"),
-        ("achieved", "right"),
-        ("tolerance", "right"),
-        ("", "left"),
-    ):
-        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    figures = ("expected", "achieved", "tolerance")
+    table = terminal.grid(("cell", "", *figures, ""), figures)
     for verdict in verdicts:
         _rows(table, verdict)
     console.print(table)

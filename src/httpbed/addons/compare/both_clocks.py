@@ -15,14 +15,13 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
 from rich.text import Text
 
 from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import visible
 from httpbed.cli import run
 from httpbed.experiment.factorial import TreatmentKey
-from httpbed.report import publish
+from httpbed.report import publish, terminal
 from httpbed.report.phrasing import DASH, duration, whole_treatment
 from httpbed.report.terminal import Console
 from httpbed.results import log_ratio, sample
@@ -90,9 +89,8 @@ def _median(times: Mapping[int, float]) -> float | None:
 
 def show(found: Sequence[TreatmentByClocks], out: Console) -> None:
     """Print a line for each treatment, and one for all."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for header in ("treatment", "pairs", "real", "virtual", "virtual / real", "90 %", "verdict"):
-        table.add_column(header)
+    headers = ("treatment", "pairs", "real", "virtual", "virtual / real", "90 %", "verdict")
+    table = terminal.grid(headers)
     for clocks in found:
         has_ratio = clocks.found.n > 0
         table.add_row(

@@ -8,17 +8,16 @@ every trial byte by byte.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from httpbed.addons.conformance.judgement import ConformanceEvidence
 from httpbed.report import markdown as written
-from httpbed.report import svg, templating
+from httpbed.report import svg, templating, terminal
 from httpbed.report.figures import Plot
 from httpbed.report.terminal import Console
 from httpbed.store import campaign as campaigns
@@ -28,7 +27,6 @@ PAGE, MARKDOWN, RECORD = "conformance.html", "conformance.md", "conformance.json
 DIGESTS = "digests.sha256"
 """As ``sha256sum`` reads it: the experiment, its trials, and each trial's packet log."""
 TEMPLATE = "conformance.html.j2"
-KEY_WIDTH = 9
 
 
 @dataclass(frozen=True)
@@ -50,8 +48,9 @@ class Certificate:
     question: str
     answer: str
     """A sentence without its capital and its full stop."""
-    columns: Mapping[str, bool]
-    """Headings of the table; whether the column has figures."""
+    columns: Sequence[str]
+    right: Collection[str]
+    """The columns that have figures."""
     caption: str
     rows: Sequence[Row]
     notes: Sequence[str]
@@ -66,10 +65,10 @@ class Certificate:
     def show(self, out: Console, **files: Path | None) -> None:
         """Print the table, what it rests on, and the files that were written."""
         first = ("answer", self.answer) if self.begins_with_answer else ("question", self.question)
-        show_facts([("sender", self.sender), first], out)
+        terminal.show_facts([("sender", self.sender), first], out)
         out.print()
         if self.rows:
-            table = grid(self.columns)
+            table = terminal.grid(self.columns, self.right, gap=3)
             for row in self.rows:
                 *texts, last = row.cells
                 table.add_row(*map(Text, texts), Text(last, row.style))
@@ -81,7 +80,8 @@ class Certificate:
             closing.append(
                 ("short", f"delivered, from the client's first packet: {self.delivered}")
             )
-        show_facts([*closing, *((kind, str(path)) for kind, path in files.items() if path)], out)
+        closing += [(kind, str(path)) for kind, path in files.items() if path]
+        terminal.show_facts(closing, out)
 
     def html(self) -> str:
         """Render the page."""
@@ -89,7 +89,7 @@ class Certificate:
             TEMPLATE,
             __package__,
             test=self,
-            rows=[([*zip(self.columns.items(), row.cells, strict=True)], row) for row in self.rows],
+            rows=[([*zip(self.columns, row.cells, strict=True)], row.tone) for row in self.rows],
             plots=[(plot.caption, svg.inline(plot)) for plot in self.plots()],
             httpbed=self.evidence.manifest.get("httpbed", ""),
             repetition=self.repetition,
@@ -106,7 +106,7 @@ class Certificate:
             "",
             f"{written.escaped(self.sender)}. {written.escaped(answer)}.",
             "",
-            *written.table([*self.columns], [*self.columns.values()], rows),
+            *written.table(self.columns, [name in self.right for name in self.columns], rows),
             "",
             *(f"- {written.escaped(note)}" for note in self.notes),
             "",
@@ -142,19 +142,3 @@ class Certificate:
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
         return folder / PAGE
-
-
-def grid(columns: Mapping[str, bool]) -> Table:
-    """Make a terminal's table; columns of figures are aligned at the right."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for name, has_figures in columns.items():
-        table.add_column(name, justify="right" if has_figures else "left")
-    return table
-
-
-def show_facts(
-    facts: Iterable[tuple[str, str]], out: Console, *, key_width: int = KEY_WIDTH
-) -> None:
-    """Print a line for each text, behind its key."""
-    for key, text in facts:
-        out.print(Text(f"{key:<{key_width}}  {text}"), soft_wrap=True)

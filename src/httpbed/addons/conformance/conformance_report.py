@@ -12,7 +12,7 @@ from rich.text import Text
 
 from httpbed.addons.conformance import envelope_report
 from httpbed.addons.conformance import windows_report as windows
-from httpbed.addons.conformance.certificate import Certificate, Row, grid, show_facts
+from httpbed.addons.conformance.certificate import Certificate, Row
 from httpbed.addons.conformance.competition import (
     ONE_WAY_S,
     RATE_BIT_S,
@@ -23,6 +23,7 @@ from httpbed.addons.conformance.identification import Identification
 from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
 from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer
 from httpbed.base import units
+from httpbed.report import terminal
 from httpbed.report.figures import Plot
 from httpbed.report.phrasing import few
 from httpbed.report.terminal import Console
@@ -44,12 +45,12 @@ def certificate(judgement: Judgement) -> Certificate:
     names = tuple(dict.fromkeys(name for one in judgement.findings for name in one.references))
     has_networks = any(finding.network for finding in judgement.findings)
     first = ("criterion", "network") if has_networks else ("property",)
-    figures = {**dict.fromkeys(("seen", *names), True), "asked": True, "unit": False, "n": True}
     return Certificate(
         sender=who(judgement),
         question=judgement.question,
         answer=outcome(judgement),
-        columns={**dict.fromkeys(first, False), **figures, "": False},
+        columns=(*first, "seen", *names, "asked", "unit", "n", ""),
+        right={"seen", *names, "asked", "n"},
         caption="Every property, from the packets as the emulator saw them",
         rows=[_row(finding, names, has_networks) for finding in judgement.findings],
         notes=list(notes(judgement)),
@@ -166,17 +167,17 @@ def _plots(judgement: Judgement) -> Iterator[Plot]:
 def show_competition(flows: Sequence[str], evidence: ConformanceEvidence, out: Console) -> None:
     """Print a line for each network, with the medians of its trials."""
     link = f"{units.format_rate(RATE_BIT_S)}, {units.format_duration(2 * ONE_WAY_S)} round trip"
-    show_facts([("bottleneck", f"{link}, droptail")], out, key_width=COMPETITION_KEY_WIDTH)
+    terminal.show_facts([("bottleneck", f"{link}, droptail")], out, key_width=COMPETITION_KEY_WIDTH)
     out.print()
     figures = (*flows, "Jain", "queue delay p50", "p95", "used", "n")
-    table = grid({"queue": False, **dict.fromkeys(figures, True)})
+    table = terminal.grid(("queue", *figures), figures, gap=3)
     for network in evidence.transfers.planned:
         if trials := evidence.transfers.sharing(network.name):
             table.add_row(*map(Text, _cells(network.name, [trial.split for trial in trials])))
     out.print(table)
     out.print()
     notes_below = [("note", f"not read: {reason}") for reason in evidence.unreadable]
-    show_facts(notes_below, out, key_width=COMPETITION_KEY_WIDTH)
+    terminal.show_facts(notes_below, out, key_width=COMPETITION_KEY_WIDTH)
 
 
 def _cells(queue: str, trials: Sequence[Split]) -> list[str]:

@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from httpbed.base.errors import visible
+from httpbed.report.terminal import KEY_WIDTH
 from httpbed.store import damage
 from httpbed.store.damage import Damage
 
 Document = Mapping[str, Any]
-KEY_WIDTH = 9
 MAX_REASONS = 5
 """So many reasons are shown of each list; the others are counted."""
 FEW_REASONS = 2
