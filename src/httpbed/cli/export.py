@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.cli import options
 from httpbed.cli.echo import echo
 from httpbed.cli.exports import EXPORTS, TABLES, Export, ExportChoice
 from httpbed.cli.options import CAMPAIGN, OneOf
@@ -50,12 +51,10 @@ def _further_options(function: Callable[..., Any]) -> Callable[..., Any]:
     " -o.",
 )
 @_further_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Write the table, or the one file of a format, to this file; everything else, into this"
+@options.output_option(
+    "Write the table, or the one file of a format, to this file; everything else, into this"
     " folder.",
+    metavar=None,
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON lines.")
 def command(

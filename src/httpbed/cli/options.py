@@ -17,6 +17,23 @@ from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+def output_option(text: str, *, metavar: str | None = "DIR") -> Callable[[Any], Any]:
+    """Return ``-o`` with this help: where a verb writes."""
+    path = click.Path(path_type=Path)
+    return click.option("-o", "--output", type=path, metavar=metavar, help=text)
+
+
+def metric_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--metric`` to a verb that compares treatments."""
+    from httpbed.experiment.metric import METRICS  # of all addons
+
+    text = "The metric to compare; default: the experiment's, else request_time."
+    option = click.option("--metric", type=OneOf(list(METRICS)), metavar="METRIC", help=text)
+    return option(function)
+
+
 _FEW = 8
 """So many words are listed when none is similar."""
 _VERY_SIMILAR = 0.75

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.base.errors import ConfigError, Mistake, visible
-from httpbed.cli import output_file
+from httpbed.cli import options, output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.options import (
     CAMPAIGN,
@@ -24,7 +24,6 @@ from httpbed.cli.options import (
     json_option,
 )
 from httpbed.cli.verb import verb
-from httpbed.experiment.metric import METRICS
 from httpbed.store import damage
 
 if TYPE_CHECKING:  # slow, and not for --help
@@ -52,19 +51,8 @@ def _views_options(function: Callable[..., Any]) -> Callable[..., Any]:
     help="What is printed. text: tables for a terminal. markdown: tables for a pull request or a"
     " paper's repository, without an HTML report. json: the findings, as --json.  [default: text]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The HTML report's file; default: report.html in DIR.",
-)
-@click.option(
-    "--metric",
-    type=OneOf(list(METRICS)),
-    metavar="METRIC",
-    help="The metric to compare; default: the experiment's, else request_time.",
-)
+@options.output_option("The HTML report's file; default: report.html in DIR.", metavar="FILE")
+@options.metric_option
 @click.option(
     "--base",
     "bases",

@@ -19,7 +19,7 @@ from httpbed.campaign import preparation
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, executor
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
-from httpbed.cli import clock_choice, experiment_argument, output_file
+from httpbed.cli import clock_choice, experiment_argument, options, output_file
 from httpbed.cli.clock_choice import AUTO, ClockWord
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import jobs_option
@@ -50,13 +50,9 @@ def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
     "The clock of the trials; default: the experiment's own, else auto for page loads, else real."
     " auto is virtual if the machine is busy when the campaign begins.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The campaign's folder; default: the experiment's name, followed by the scale,"
-    " for-claims and blocks if given. An existing campaign is resumed or extended.",
+@options.output_option(
+    "The campaign's folder; default: the experiment's name, followed by the scale,"
+    " for-claims and blocks if given. An existing campaign is resumed or extended."
 )
 @jobs_option(
     "Trials side by side: a number, or auto for as many as do not disturb each other here; checks"

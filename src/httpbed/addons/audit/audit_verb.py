@@ -13,7 +13,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign import preparation
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
-from httpbed.cli import experiment_argument, output_file
+from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import AUTO, jobs_option
 from httpbed.cli.options import json_option
@@ -25,13 +25,7 @@ from httpbed.experiment.factorial import ScaleName
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @experiment_argument.scale_option
 @jobs_option("Trials side by side: a number, or auto.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Keep the three runs as campaigns in this new folder.",
-)
+@options.output_option("Keep the three runs as campaigns in this new folder.")
 @experiment_argument.link_backend_option
 @experiment_argument.recipes_option
 @json_option

@@ -54,13 +54,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--seed", metavar="N", default="1", show_default=True, help="Seed of everything random."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The campaign's folder; default: compare- and a digest of the options.",
-)
+@options.output_option("The campaign's folder; default: compare- and a digest of the options.")
 @jobs_option("Trials side by side, as for httpbed run.")
 @experiment_argument.choosing_clock_option(
     (*get_args(ClockWord), BOTH),

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.cli import options
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CAMPAIGN, OneOf, json_option
+from httpbed.cli.options import CAMPAIGN, json_option
 from httpbed.cli.verb import verb
-from httpbed.experiment.metric import METRICS
 
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.experiment.design import Difference
@@ -22,12 +22,7 @@ if TYPE_CHECKING:  # slow, and not for --help
 @verb("diff")
 @click.argument("one", metavar="A", type=CAMPAIGN)
 @click.argument("other", metavar="B", type=CAMPAIGN)
-@click.option(
-    "--metric",
-    type=OneOf(list(METRICS)),
-    metavar="METRIC",
-    help="The metric to compare; default: the experiment's, else request_time.",
-)
+@options.metric_option
 @json_option
 def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> None:
     """Compare campaign B with campaign A, treatment by treatment.

@@ -116,12 +116,8 @@ EXIT_HOST = 3
     "--jobs", type=WholeNumber(1, 16), default=2, show_default=True, help="Trials side by side."
 )
 @experiment_argument.clock_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Keep the evidence: a campaign with every packet's times and fate, an HTML report, JSON.",
+@options.output_option(
+    "Keep the evidence: a campaign with every packet's times and fate, an HTML report, JSON."
 )
 @experiment_argument.recipes_option
 @options.json_option

@@ -15,7 +15,7 @@ from httpbed.addons.gate.git_repository import repository_option
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
 from httpbed.campaign.settings import DesignOptions
-from httpbed.cli import experiment_argument, output_file
+from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import echo, say
 from httpbed.cli.options import OneOf, WholeNumber, json_option
 from httpbed.cli.verb import verb
@@ -95,12 +95,8 @@ def _one_program(
     help="In place of --good and --bad: build and measure the current folder, and exit with 0, 1"
     " (slower) or 125, as git bisect run wants.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A new folder for a campaign of each build, and the ends of the builds' output.",
+@options.output_option(
+    "A new folder for a campaign of each build, and the ends of the builds' output."
 )
 @json_option
 @click.pass_context

@@ -12,11 +12,10 @@ from httpbed.addons.gate import scenarios as scenario_sets
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.settings import Parallelism
-from httpbed.cli import experiment_argument
+from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import echo
 from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, chosen_format, json_option, share
 from httpbed.cli.verb import verb
-from httpbed.experiment.metric import METRICS
 
 MARGIN = "3 %"
 MAX_FOLDERS = 2
@@ -34,12 +33,8 @@ CI_FORMATS = ("junit", "github")
 )
 @experiment_argument.against_option
 @experiment_argument.recipes_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The campaign's folder of --scenarios; default: compare- and a digest of the options.",
+@options.output_option(
+    "The campaign's folder of --scenarios; default: compare- and a digest of the options."
 )
 @experiment_argument.jobs_option("Trials side by side, as for httpbed run.")
 @click.option(
@@ -48,12 +43,7 @@ CI_FORMATS = ("junit", "github")
     metavar="SHARE",
     help=f"By how much a treatment may be worse than the baseline; default: {MARGIN}.",
 )
-@click.option(
-    "--metric",
-    type=OneOf(list(METRICS)),
-    metavar="METRIC",
-    help="The metric to compare; default: the experiment's, else request_time.",
-)
+@options.metric_option
 @click.option("--strict", is_flag=True, help="Exit with 1 if the verdict is inconclusive.")
 @click.option(
     "--format",

@@ -14,6 +14,7 @@ from httpbed.addons.gate import git_repository
 from httpbed.addons.gate.git_repository import repository_option
 from httpbed.base.errors import ConfigError, Mistake, visible
 from httpbed.base.user_file import Kind
+from httpbed.cli import options
 from httpbed.cli.echo import echo, say
 from httpbed.cli.options import CAMPAIGN, json_option
 from httpbed.cli.verb import verb
@@ -52,13 +53,9 @@ KINDS = {
     help="The commit whose build the campaigns measured.",
 )
 @repository_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write a page with a line for each treatment, and a badge as SVG and as the endpoint of"
-    " shields.io, into this folder.",
+@options.output_option(
+    "Write a page with a line for each treatment, and a badge as SVG and as the endpoint of"
+    " shields.io, into this folder."
 )
 @json_option
 def command(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from httpbed.addons.pages.pages_verb import browser_option, server_option
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
@@ -32,20 +33,8 @@ from httpbed.cli.verb import verb
     show_default=True,
     help="Longest time of recording, in seconds.",
 )
-@click.option(
-    "--browser",
-    metavar="NAME",
-    default="chromium-headless-shell",
-    show_default=True,
-    help="The implementation that loads the page.",
-)
-@click.option(
-    "--server",
-    metavar="NAME",
-    default="nginx",
-    show_default=True,
-    help="The implementation that serves the page.",
-)
+@browser_option
+@server_option
 @recipes_option
 @json_option
 def command(

@@ -20,6 +20,21 @@ from httpbed.cli.experiment_argument import catalog, recipes_option
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb_group
 
+browser_option = click.option(
+    "--browser",
+    metavar="NAME",
+    default="chromium-headless-shell",
+    show_default=True,
+    help="The implementation that loads the page.",
+)
+server_option = click.option(
+    "--server",
+    metavar="NAME",
+    default="nginx",
+    show_default=True,
+    help="The implementation that serves the page.",
+)
+
 
 def _complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     del context, parameter
@@ -77,20 +92,8 @@ def make(*, names: tuple[str, ...], every: bool) -> None:
 @command.command()
 @_names
 @click.option("--all", "every", is_flag=True, help="Check all pages.")
-@click.option(
-    "--browser",
-    metavar="NAME",
-    default="chromium-headless-shell",
-    show_default=True,
-    help="The implementation that loads the pages.",
-)
-@click.option(
-    "--server",
-    metavar="NAME",
-    default="nginx",
-    show_default=True,
-    help="The implementation that serves the pages.",
-)
+@browser_option
+@server_option
 @recipes_option
 def check(
     *,

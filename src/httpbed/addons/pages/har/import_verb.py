@@ -16,6 +16,7 @@ import click
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.base.user_file import Kind
+from httpbed.cli import options
 from httpbed.cli.echo import echo
 from httpbed.cli.exports import TABLES, Export, ExportChoice
 from httpbed.cli.options import OneOf, json_option
@@ -56,13 +57,7 @@ EXPORT = Export(
     help="A statement on how the files were recorded, to be audited: http_version=3,"
     ' rate="10 Mbit/s", rtt="50 ms", visit=cold; may be given several times.',
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help=f"Also write {OBSERVATIONS}.csv and {AUDIT} into this folder.",
-)
+@options.output_option(f"Also write {OBSERVATIONS}.csv and {AUDIT} into this folder.")
 @click.option(
     "--format",
     "kind",
