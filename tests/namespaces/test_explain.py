@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,13 @@ def test_http3_of_nginx_is_held_by_its_stream_buffer_and_the_knob_is_named(tmp_p
 
 
 @pytest.mark.slow
-def test_the_link_is_busy_for_as_long_as_the_emulator_says(tmp_path: Path) -> None:
-    run(tmp_path, HELD, "--keep", "packets")
+@pytest.mark.parametrize("kind", ["download", "upload"])
+def test_the_link_is_busy_for_as_long_as_the_emulator_says(kind: str, tmp_path: Path) -> None:
+    run(tmp_path, replace(HELD, kind=kind), "--keep", "packets")
     for one in explain(tmp_path, "--no-run")["explained"]:
         (folder,) = tmp_path.glob(f"c/trials/*/{one['trial']}/1/artifacts")
         result = json.loads((folder / "link-result.json").read_text())
-        busy_s = result["directions"][1]["busy_ns"] / NS
+        busy_s = result["directions"][kind == "download"]["busy_ns"] / NS
         # What the handshake and the end of the connection take is not of the answer.
         assert costs(one)["link"] == pytest.approx(busy_s, rel=0.02)
         assert costs(one)["link"] <= busy_s

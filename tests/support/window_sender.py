@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -139,3 +139,42 @@ class WindowSender:
             ended=int(arrived.max()) + MS,
             request=REQUEST,
         )
+
+
+def as_upload(download: Transfer, think: int = 0) -> Transfer:
+    """Return a download's packets as an upload's, which the server answers after ``think``.
+
+    The client sends its bodies with the request, one way earlier than a server that is asked.
+    """
+    first_data, first_answer = 2, 3
+    hello, answers = _cut(download.answers, first_answer)
+    replies, data = _cut(download.data, first_data)
+    replies = replace(replies, edge=hello.edge[:first_data])
+    answers, data = (_moved(flow, -DELAY) for flow in (answers, data))
+    heard = int(data.arrived.max())
+    last = answers.where(np.array([-1]))
+    answer = replace(_moved(last, heard + think - int(last.sent[0])), payload=np.array([300]))
+    return replace(
+        download,
+        sender="client",
+        data=_joined(hello, data),
+        answers=_joined(replies, answers, answer),
+        ended=heard + think + DELAY + MS,
+    )
+
+
+def _cut(flow: Sent, count: int) -> tuple[Sent, Sent]:
+    return flow.where(np.arange(count)), flow.where(np.arange(count, len(flow)))
+
+
+def _moved(flow: Sent, by: int) -> Sent:
+    names = ("sent", "entered", "begun", "done", "arrived")
+    times = {name: getattr(flow, name) for name in names}
+    return replace(
+        flow, **{name: np.where(time >= 0, time + by, -1) for name, time in times.items()}
+    )
+
+
+def _joined(*flows: Sent) -> Sent:
+    names = Sent.__annotations__
+    return Sent(**{name: np.concatenate([getattr(flow, name) for flow in flows]) for name in names})

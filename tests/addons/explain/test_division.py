@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from httpbed.addons.explain.division import Division, divide
 from httpbed.addons.explain.transfer import Protocol, Transfer
-from window_sender import DELAY, MS, PAYLOAD, ROUND_TRIP, TRANSMISSION, WindowSender
+from window_sender import DELAY, MS, PAYLOAD, ROUND_TRIP, TRANSMISSION, WindowSender, as_upload
 
 PROTOCOLS: tuple[Protocol, ...] = ("tcp", "quic")
 
@@ -226,3 +226,55 @@ def test_an_update_of_a_window_over_quic_is_no_late_acknowledgement() -> None:
     found = divide(with_answer(transfer, resumes, 40))
     assert found.costs()["receiver's window"] > 0.8 * PAUSE
     assert "late acknowledgements" not in found.costs()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_window_costs_an_upload_what_it_costs_a_download(protocol: Protocol) -> None:
+    download = WindowSender(400, lambda _: 10, protocol).transfer()
+    upload = as_upload(download)
+    found, expected = divide(upload), divide(download)
+    require_whole(found, upload.ended)
+    for cause in ("fixed window", "link"):
+        assert found.costs()[cause] == expected.costs()[cause] > 0
+    assert found.costs()["path"] == 2 * DELAY
+    assert "server" not in found.costs()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_pause_of_a_client_that_sends_is_the_clients(protocol: Protocol) -> None:
+    pause = 700 * MS
+    download = WindowSender(60, lambda _: 100, protocol, available={30: pause}).transfer()
+    found = divide(as_upload(download))
+    assert found.costs()["client"] == pause - 30 * TRANSMISSION + MS
+    assert "server" not in found.costs()
+
+
+def test_a_server_that_thinks_after_an_upload_is_the_servers() -> None:
+    think = 300 * MS
+    upload = as_upload(WindowSender(60, lambda _: 100).transfer(), think)
+    found = divide(upload)
+    require_whole(found, upload.ended)
+    assert found.costs()["server"] == think
+
+
+def test_a_client_that_waits_for_leave_to_send_has_a_round_trip_and_the_server() -> None:
+    think = 30 * MS
+    wait = ROUND_TRIP + think
+    download = WindowSender(60, lambda _: 100, available={0: wait}).transfer()
+    upload = as_upload(download)
+    continues = replies(upload, upload.request or 0, DELAY + think)
+    found = divide(continues)
+    require_whole(found, upload.ended)
+    assert found.costs()["server"] == think
+    assert found.costs()["path"] == ROUND_TRIP + 2 * DELAY
+
+
+def replies(upload: Transfer, request: int, after: int) -> Transfer:
+    """Return an upload with a packet of the server that gives leave to send."""
+    answers, left = upload.answers, request + after
+    place = int(np.searchsorted(answers.sent, left))
+    values = {name: np.insert(getattr(answers, name), place, 0) for name in answers.__annotations__}
+    for name in ("sent", "entered", "begun", "done"):
+        values[name][place] = left
+    values["arrived"][place], values["payload"][place] = left + DELAY, 80
+    return replace(upload, answers=type(answers)(**values))

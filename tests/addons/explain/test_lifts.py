@@ -36,7 +36,7 @@ def explained(held: Held | None = None, *, lost: tuple[int, ...] = (50,)) -> Exp
 
 
 def by_knob() -> Held:
-    (window,) = CATALOG.recipes["nginx"].windows
+    (window, _) = CATALOG.recipes["nginx"].windows
     named = NamedWindow("server", "nginx", 65536, "64k", window)
     return Held(Plateau(0, 1, 10 * PAYLOAD, 9), named, None)
 

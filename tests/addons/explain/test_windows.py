@@ -11,8 +11,10 @@ from httpbed.programs.settings import FixedWindow
 CATALOG = catalogs.load()
 
 
-def scenario(client: str, server: str, version: str, **knobs: dict[str, str]) -> Scenario:
-    """Return a download; ``of_client`` and ``of_server`` are knobs."""
+def scenario(
+    client: str, server: str, version: str, kind: str = "download", **knobs: dict[str, str]
+) -> Scenario:
+    """Return a transfer; ``of_client`` and ``of_server`` are knobs."""
     return Scenario.model_validate(
         {
             "topology": {
@@ -27,7 +29,7 @@ def scenario(client: str, server: str, version: str, **knobs: dict[str, str]) ->
                 },
                 "server": {"implementation": server, "knobs": knobs.get("of_server", {})},
             },
-            "workload": {"kind": "download", "size": "1 MB"},
+            "workload": {"kind": kind, "size": "1 MB"},
         }
     )
 
@@ -42,6 +44,19 @@ def test_nginx_holds_http3_at_its_stream_buffer() -> None:
     assert found is not None
     assert (found.program, found.name, found.size) == ("nginx", "http3_stream_buffer_size", 65536)
     assert found.window.holds == "sender's buffer"
+
+
+def test_nginx_grants_its_stream_buffer_to_an_upload() -> None:
+    found = named(scenario("curl", "nginx", "3", "upload"), 67_930)
+    assert found is not None
+    assert (found.part, found.name) == ("server", "http3_stream_buffer_size")
+    assert found.window.holds == "receiver's window"
+
+
+def test_a_receivers_window_does_not_hold_what_its_program_sends() -> None:
+    scene = scenario("gtlsclient", "aioquic", "3", "upload")
+    parts = {window.part for window in windows.candidates(scene, CATALOG)}
+    assert parts == {"server"}
 
 
 def test_a_knob_that_the_experiment_sets_has_its_own_size() -> None:

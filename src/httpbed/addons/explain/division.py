@@ -3,9 +3,11 @@
 # Theory of operation
 
 *The line of time.* A transfer lasts from the client's first packet to the end of its request. Four
-marks cut it: the request leaves, it reaches the server, the answer's first data enters the
-narrowest link, and its last data leaves that link. Before the answer a transfer waits; during the
-answer the link is either busy or idle; after it the last packet travels and the client closes.
+marks cut it: the request leaves, it reaches the server, the bodies' first data enters the
+narrowest link, and their last data leaves that link. Before the bodies a transfer waits; during
+them the link is either busy or idle; after them the last packet travels, the server answers an
+upload, and the client closes. The server sends the bodies of a download, the client those of an
+upload: a rule names sender and receiver, and the transfer says which end each is.
 
 *Busy and idle.* The link is one server with one queue (:mod:`.transfer`). While it is busy with
 this connection's bytes, nothing else can make the transfer faster than a faster link. While it is
@@ -30,10 +32,10 @@ acknowledge it. The rest of the wait is for window. Which window follows from th
 Unprompted:
 
 1. a packet is lost and too few followed it to prove that: *timeout* (RFC 6298; RFC 9002, 6.2);
-2. nothing is in flight: the sender could have sent, and had nothing: *server*. If a request of the
-   client prompted it, the time before that request is the *client*'s (T-RAT's and Siekkinen's
-   application limit);
-3. the packet before it was not full: the sender's buffer was empty: *server*;
+2. nothing is in flight: the sender could have sent, and had nothing: *server* (an upload's is the
+   *client*). If a request of the receiver prompted it, the time before that is the receiver's
+   (T-RAT's and Siekkinen's application limit);
+3. the packet before it was not full: the sender's buffer was empty: likewise;
 4. bytes in flight grow from round to round before any loss: *slow start*, by a sender that paces;
 5. else *pacing*.
 
@@ -156,25 +158,25 @@ class _Marks:
     request: int
     """The request leaves; the end if it never does."""
     heard: int
-    """The request has reached the server."""
+    """What the first data waits for has reached the server."""
     left: int | None
-    """The answer's first data leaves the server."""
+    """The server's reply to that leaves: the first data itself, or the client's leave to send."""
     first: int | None
-    """It enters the link."""
+    """The first data enters the link."""
     last: int | None
-    """The link has carried the answer's last data."""
+    """The link has carried the last data."""
     arrived: int
-    """That has reached the client."""
+    """That has reached the receiver."""
 
 
 def _marks(transfer: Transfer) -> _Marks:
-    end, data, answers = transfer.ended, transfer.content, transfer.answers
+    end, data, asking = transfer.ended, transfer.content, transfer.of_client
     if transfer.request is None:
         return _Marks(end, end, None, None, None, end)
     request = min(transfer.request, end)
-    burst = (answers.sent >= request) & (answers.sent <= request + BURST_NS) & (answers.payload > 0)
-    heard = np.sort(answers.arrived[burst & ~answers.lost])
-    earliest = int(heard[0]) if len(heard) else request
+    burst = (asking.sent >= request) & (asking.sent <= request + BURST_NS) & (asking.payload > 0)
+    heard = np.sort(asking.arrived[burst & ~asking.lost])
+    earliest = int(heard[0]) if len(heard) and transfer.sender == "server" else request
     large = np.flatnonzero((2 * data.payload >= transfer.full) & (data.sent >= earliest))
     delivered = np.flatnonzero((data.arrived >= 0) & (data.arrived <= end))
     latest = min(int(heard[-1]) if len(heard) else end, end)
@@ -188,36 +190,51 @@ def _marks(transfer: Transfer) -> _Marks:
     last = int(delivered[np.argmax(data.arrived[delivered])])
     if data.done[last] <= data.entered[first]:
         return _Marks(request, latest, None, None, None, end)
-    in_time = heard[heard <= data.sent[first]]
+    left = int(data.sent[first])
+    if transfer.sender == "client":
+        left = _leave_to_send(transfer, request, left)
+    in_time = heard[heard <= left]
     return _Marks(
         request,
         int(in_time[-1]) if len(in_time) else min(latest, int(data.entered[first])),
-        int(data.sent[first]),
+        left,
         int(data.entered[first]),
         int(data.done[last]),
         int(data.arrived[last]),
     )
 
 
+def _leave_to_send(transfer: Transfer, request: int, first: int) -> int:
+    """Return when the server sent what an upload's first data waited for, or the request itself.
+
+    That is 100 Continue (RFC 9110, 10.1.1).
+    """
+    answers = transfer.answers
+    came = (answers.payload > transfer.small) & (answers.sent > request) & ~answers.lost
+    came &= answers.arrived <= first
+    return int(answers.sent[came].max(initial=request))
+
+
 def _before(transfer: Transfer, marks: _Marks) -> Iterator[Period]:
-    """Divide the time before the answer, by what was under way."""
+    """Divide the time before the bodies, by what was under way."""
     end = transfer.ended if marks.first is None else marks.first
     until_request = min(marks.request, end)
     yield from _waiting(transfer, 0, until_request, "set-up", "processing in the set-up")
     heard = min(marks.heard, end)
-    yield from _waiting(transfer, until_request, heard, "path", "processing in the set-up")
+    silent = "client" if transfer.sender == "client" else "processing in the set-up"
+    yield from _waiting(transfer, until_request, heard, "path", silent)
     if not _any_lost(transfer, until_request, heard):
         left = end if marks.left is None else min(max(heard, marks.left), end)
         is_known = transfer.is_over or marks.first is not None
         yield Period(heard, left, "server" if is_known else "unknown", "seen")
-        yield Period(left, end, "path", "seen")
+        yield from _waiting(transfer, left, end, "path", "client")
     else:
         yield from _waiting(transfer, heard, end, "path", "server")
 
 
 def _any_lost(transfer: Transfer, begin: int, end: int) -> bool:
-    answers = transfer.answers
-    return bool((answers.lost & (answers.sent >= begin) & (answers.sent <= end)).any())
+    asking = transfer.of_client
+    return bool((asking.lost & (asking.sent >= begin) & (asking.sent <= end)).any())
 
 
 def _waiting(
@@ -263,6 +280,14 @@ def _merged(starts: Numbers, ends: Numbers) -> Iterator[tuple[int, int]]:
 def _after(transfer: Transfer, marks: _Marks, last: int) -> Iterator[Period]:
     arrived = min(marks.arrived, transfer.ended)
     yield Period(min(last, arrived), arrived, "path", "seen")
+    if transfer.sender == "client" and transfer.is_over:
+        answers, since = transfer.answers, arrived
+        came = (answers.sent >= since) & ~answers.lost & (answers.arrived <= transfer.ended)
+        if came.any():
+            reply = int(np.flatnonzero(came)[np.argmax(answers.arrived[came])])
+            left, arrived = int(answers.sent[reply]), int(answers.arrived[reply])
+            yield Period(since, left, "server", "seen")
+            yield Period(left, arrived, "path", "seen")
     yield Period(arrived, transfer.ended, "client" if transfer.is_over else "unknown", "seen")
 
 
@@ -393,7 +418,7 @@ class _Answer:
         request = rounds.asks(packet, answer)
         if request is not None:
             asked = max(begin, min(heard, request + shift))
-            yield Period(begin, asked, "client", "inferred")
+            yield Period(begin, asked, self.transfer.receiver, "inferred")
             yield Period(asked, heard, "path", "inferred")
         elif rounds.opens_window(answer):
             yield Period(begin, heard, "receiver's window", "inferred")
@@ -427,7 +452,7 @@ class _Answer:
         elif rounds.unknown_before(packet) == 0:
             yield from self._nothing_in_flight(begin, end, packet)
         elif rounds.is_partial(packet - 1) and not rounds.in_plateau(sent):
-            yield Period(begin, end, "server", "inferred")
+            yield Period(begin, end, self.transfer.sender, "inferred")
         elif rounds.in_recovery(sent):
             yield Period(begin, end, "recovery", "inferred")
         elif rounds.is_growing(sent):
@@ -438,15 +463,18 @@ class _Answer:
             yield Period(begin, end, "pacing", "inferred")
 
     def _nothing_in_flight(self, begin: int, end: int, packet: int) -> Iterator[Period]:
-        """Divide a time after which all was acknowledged: the client's until it asks again."""
+        """Divide a time after which all was acknowledged: the receiver's until it asks again.
+
+        A receiver of uploads asks by its answer to the one before.
+        """
         request = self.rounds.asked_between(begin, packet)
         if request is None:
-            yield Period(begin, end, "server", "seen")
+            yield Period(begin, end, self.transfer.sender, "seen")
             return
         left, heard = (min(max(one, begin), end) for one in request)
-        yield Period(begin, left, "client", "seen")
+        yield Period(begin, left, self.transfer.receiver, "seen")
         yield Period(left, heard, "path", "seen")
-        yield Period(heard, end, "server", "seen")
+        yield Period(heard, end, self.transfer.sender, "seen")
 
 
 BUSY = frozenset({"link", "others on the link", "repeated bytes"})

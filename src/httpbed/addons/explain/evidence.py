@@ -49,7 +49,7 @@ class NoTransferError(ValueError):
 def read(
     artifacts: Path, scenario: Scenario, clock: Any, request_s: float | None, *, is_over: bool
 ) -> Transfer:
-    """Read the connection of an attempt that carried most of the answer.
+    """Read the connection of an attempt that carried most of the bodies.
 
     ``request_s`` is the observed request time; without one, the time ends with the client's last
     packet.
@@ -64,7 +64,7 @@ def read(
     near = _near(result, watched)
     origin = min(int(one["client_first_ns"]) for one in near)
     start = origin - int(result["started_ns"])
-    main = max(near, key=lambda one: int(one["server_bytes"]))
+    main = main_connection(near, scenario)
     found = _Reading(scenario, configuration, log, headers, watched, start).transfer(main, clock)
     handshake = main.get("handshake_ns")
     return replace(
@@ -83,10 +83,6 @@ def refuse(scenario: Scenario) -> None:
     """
     if scenario.handover is not None:
         raise NoTransferError("its client changes its link, and a path is one set of links")
-    if scenario.workload.sender == "client":
-        raise NoTransferError(
-            "its client sends the bodies, and the rules are for senders that answer"
-        )
     if scenario.workload.kind == "page":
         raise NoTransferError("a page is many requests that depend on each other")
 
@@ -98,19 +94,29 @@ class _Watched:
     own_link: str
     """Name of the client's own link."""
     narrow: int
-    down: int
-    """Direction of the narrow link towards the client."""
+    forward: int
+    """Direction of the narrow link towards the receiver."""
     route: tuple[int, ...]
-    """Directions of all links towards the client, in the order in which data travels."""
+    """Directions of all links towards the receiver, in the order in which data travels."""
 
 
 def _watched(scenario: Scenario) -> _Watched:
     (narrow, way), *more = vantage_points(scenario).narrow
     if more:
         raise NoTransferError("its client has several links")
-    towards_server = [2 * link + direction for link, direction in scenario.access()]
-    route = tuple(one ^ 1 for one in reversed(towards_server))
+    passed = scenario.bodies_route(scenario.hops()[0], scenario.workload)
+    route = tuple(2 * link + direction for link, direction in passed)
+    if scenario.workload.sender == "server":
+        route = route[::-1]
     return _Watched(scenario.link.name, narrow, 2 * narrow + way, route)
+
+
+def main_connection(
+    connections: Sequence[Mapping[str, Any]], scenario: Scenario
+) -> Mapping[str, Any]:
+    """Return the connection over which most bytes of the bodies' sender came."""
+    key = f"{scenario.workload.sender}_bytes"
+    return max(connections, key=lambda one: int(one[key]))
 
 
 def json_object(path: Path) -> dict[str, Any]:
@@ -146,7 +152,7 @@ def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any
     Competitors may share that link, and no competitor shares the client's own.
     """
     clients = {one["client"] for one in result["connections"] if one["link"] == watched.own_link}
-    name = result["directions"][watched.down]["link"]
+    name = result["directions"][watched.forward]["link"]
     near = [
         one
         for one in result["connections"]
@@ -178,27 +184,29 @@ class _Reading:
         is_tcp = connection["protocol"] == "tcp"
         protocol = capture.TCP if is_tcp else capture.UDP
         port = int(connection["client"].rpartition(":")[2])
-        down, up = self.watched.down, self.watched.down ^ 1
-        is_data, is_answer = (
-            partial(_is_of, protocol, port, way) for way in ("destination", "source")
-        )
+        forward, back = self.watched.forward, self.watched.forward ^ 1
+        sender = self.scenario.workload.sender
+        of_client = ("source", "destination") if sender == "client" else ("destination", "source")
+        is_data, is_answer = (partial(_is_of, protocol, port, way) for way in of_client)
         towards = self.watched.route
         data_route, data_headers = self._along(towards, is_data)
         answer_route, answer_headers = self._along(
             [one ^ 1 for one in reversed(towards)], is_answer
         )
-        place = towards.index(down)
-        rows = self.log.originals(down)
-        is_own = is_data(self._headers(down, rows))
-        begun, done = self._service(rows, down)
+        place = towards.index(forward)
+        rows = self.log.originals(forward)
+        is_own = is_data(self._headers(forward, rows))
+        begun, done = self._service(rows, forward)
         others = ~is_own & (done >= 0)
         data = self._sent(data_route, data_headers, place, (begun[is_own], done[is_own]))
-        answer_rows = self.log.originals(up)
-        served = self._service(answer_rows, up)
-        is_asked = is_answer(self._headers(up, answer_rows))
-        back = len(towards) - 1 - place
+        answer_rows = self.log.originals(back)
+        served = self._service(answer_rows, back)
+        is_asked = is_answer(self._headers(back, answer_rows))
         answers = self._sent(
-            answer_route, answer_headers, back, (served[0][is_asked], served[1][is_asked])
+            answer_route,
+            answer_headers,
+            len(towards) - 1 - place,
+            (served[0][is_asked], served[1][is_asked]),
         )
         if is_tcp:
             data, answers = _numbered(data, answers, data_headers, answer_headers)
@@ -212,6 +220,7 @@ class _Reading:
             path=self._path(),
             body_bytes=kept,
             clock=clock,
+            sender=sender,
             others_are_own=not self.scenario.competitors,
         )
 
@@ -292,7 +301,7 @@ class _Reading:
 
     def _path(self) -> NetworkPath:
         links = self.scenario.topology.links
-        narrow, way = links[self.watched.narrow], self.watched.down % 2
+        narrow, way = links[self.watched.narrow], self.watched.forward % 2
         direction = narrow.directions()[way]
         used = [links[one // 2] for one in self.watched.route]
         rate = direction.rate

@@ -62,6 +62,10 @@ class Held:
     fills_bytes: int | None
     """Payload that would fill the path."""
 
+    def explains(self, cause: str) -> bool:
+        """Whether the window is that of a cause: one that the receiver grants may be seen."""
+        return cause == "fixed window" or (self.of is not None and self.of.window.holds == cause)
+
 
 class Divided:
     """A trial's division in words, whatever it was read from."""
@@ -105,7 +109,7 @@ class Divided:
 
     def _how(self, name: str) -> str:
         cause = BY_NAME[name]
-        if name != "fixed window" or self.held is None:
+        if self.held is None or not self.held.explains(name):
             return cause.meaning
         payload = units.format_size(self.held.plateau.payload, DIGITS)
         text = f"{payload} in flight for {self.held.plateau.rounds} round trips"
@@ -316,7 +320,8 @@ def of_attempt(  # noqa: PLR0913 - the last two are keywords
 
 
 def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
-    file = artifacts / f"sockets-{described.hops()[0].server}.txt"
+    sender = described.client_groups[0].sender(described.hops()[0])
+    file = artifacts / f"sockets-{sender}.txt"
     try:
         return of(untrusted_files.text(file))
     except (OSError, ValueError):
@@ -338,7 +343,7 @@ def held(
     """Return the fixed window that was in force for longest; None without any."""
     if division.rounds is None or not division.rounds.plateaus:
         return None
-    if "fixed window" not in division.costs():
+    if not {"fixed window", "receiver's window"} & set(division.costs()):
         return None
     plateau: Plateau = max(division.rounds.plateaus, key=lambda one: one.end - one.begin)
     of = windows.named(plateau.payload, transfer.full, version, known)
@@ -417,7 +422,7 @@ def _traces(artifacts: Path, parts: Sequence[str]) -> Iterator[Trace]:
 def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
     """Return the transfer with a qlog's windows; None if it is of another connection."""
     data, answers = transfer.data, transfer.answers
-    if trace.is_server:
+    if trace.is_server == (transfer.sender == "server"):
         data_at, answers_at = data.sent, answers.arrived
         data_log, answer_log = trace.sent, trace.received
     else:
@@ -432,7 +437,7 @@ def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
     if not large.any() or is_logged[large].mean() < MIN_JOINED:
         return None
     answer_packets = _matched(answers, answers_at, answer_log, shift)
-    ends, edges = qlog_trace.credit(trace, data_packets, answer_packets)
+    ends, edges = qlog_trace.credit(trace, data_packets, answer_packets, transfer.receiver)
     granted, spent = replace(answers, edge=edges), replace(data, end=ends)
     has_credit = bool((edges < FAR).any())
     return replace(transfer, data=spent, answers=granted, has_credit=has_credit)

@@ -81,9 +81,9 @@ class _Scene:
         return True
 
     def sender(self) -> tuple[str, Role, Recipe | None]:
-        """Return the part that sends to the client, its role and its recipe."""
+        """Return the part that sends the bodies to or from the client, its role and its recipe."""
         scenario = Scenario.model_validate(self.document)
-        part = scenario.hops()[0].server
+        part = scenario.client_groups[0].sender(scenario.hops()[0])
         role = next(role for name, role, _ in scenario.parts() if name == part)
         return part, role, self.catalog.recipes.get(role.implementation)
 
@@ -99,12 +99,14 @@ def _named_window(scene: _Scene) -> Iterator[Lift]:
 
 
 def _all_windows(scene: _Scene) -> Iterator[Lift]:
-    """Lift every window that the client's recipe knows: no single one explains the flight."""
+    """Lift every window that the receiver's recipe knows: no single one explains the flight."""
     known = windows.candidates(Scenario.model_validate(scene.document), scene.catalog)
     liftable = [
         window
         for window in known
-        if window.part == "client" and window.window.knob and window.window.lifted != window.value
+        if window.window.holds == "receiver's window"
+        and window.window.knob
+        and window.window.lifted != window.value
     ]
     knobs = {
         str(window.window.knob): window.window.lifted for window in liftable if window.window.lifted
@@ -112,7 +114,8 @@ def _all_windows(scene: _Scene) -> Iterator[Lift]:
     if knobs:
         words = ", ".join(f"{knob} = {value}" for knob, value in knobs.items())
         what = f"{liftable[0].program}'s {words}"
-        yield scene.lift(what, lambda changed: _set_knobs(changed, "client", knobs))
+        part = liftable[0].part
+        yield scene.lift(what, lambda changed: _set_knobs(changed, part, knobs))
 
 
 def _no_losses(scene: _Scene) -> Iterator[Lift]:
@@ -140,7 +143,7 @@ def _longer_queue(scene: _Scene) -> Iterator[Lift]:
 
 
 def _other_control(scene: _Scene) -> Iterator[Lift]:
-    """Choose another congestion control of the part that sends to the client."""
+    """Choose another congestion control of the part that sends the bodies."""
     part, role, recipe = scene.sender()
     if recipe is None:
         return
@@ -165,12 +168,13 @@ def _faster_way_back(scene: _Scene) -> Iterator[Lift]:
     """Give the way of the acknowledgements the rate of the way of the data."""
 
     def change(changed: Document) -> None:
-        for place, direction in Scenario.model_validate(scene.document).access():
-            way = changed["topology"]["links"][place].get(WAYS[direction])
+        scenario = Scenario.model_validate(scene.document)
+        for place, forward in scenario.bodies_route(scenario.hops()[0], scenario.workload):
+            way = changed["topology"]["links"][place].get(WAYS[1 - forward])
             if isinstance(way, dict):
                 way.pop("rate", None)
 
-    yield scene.lift("no lower rate towards the server", change)
+    yield scene.lift("no lower rate on the way back", change)
 
 
 def _no_proxy(scene: _Scene) -> Iterator[Lift]:

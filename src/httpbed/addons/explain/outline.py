@@ -5,7 +5,7 @@ follows when the link was busy, to the byte, and how many bytes were in flight. 
 that of the packets; what an idle time was spent on is read from bytes in flight alone, bin by bin:
 
 1. a packet was dropped within a round trip before: *recovery*; nothing was sent since: *timeout*;
-2. at most a packet in flight: *server*;
+2. at most a packet in flight: the sender, which is *server* or, of an upload, *client*;
 3. bytes in flight stand at one number for several round trips without loss: *fixed window* if a
    program has a window of that size, else *unknown*, because a sender that paces does the same;
 4. they grow before any loss: *slow start*;
@@ -35,6 +35,7 @@ from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.workload import Sender
 from httpbed.programs.catalog import Catalog
 from httpbed.results.sample import of_trials, scenario
 from httpbed.store import layout
@@ -129,6 +130,7 @@ class _Bins:
     round_trip: float
     request: float
     ended: float
+    sender: Sender
 
     @classmethod
     def of(
@@ -141,7 +143,7 @@ class _Bins:
     ) -> _Bins:
         link_direction = result["directions"][2 * narrow + way]
         near = [one for one in result["connections"] if one["client_first_ns"] is not None]
-        main = max(near, key=lambda one: int(one["server_bytes"]))
+        main = evidence.main_connection(near, described)
         origin = min(int(one["client_first_ns"]) for one in near)
         timeline = link_direction["timeline"]
         width, count = int(timeline["bin_ns"]), len(timeline["sent_bytes"])
@@ -165,6 +167,7 @@ class _Bins:
             described.rtt_s(described.access()) * NS,
             float((main["handshake_ns"] or main["client_first_ns"]) - origin),
             float(last if request_s is None else round(request_s * NS)),
+            described.workload.sender,
         )
 
     def _at(self, sums: Floats, at: float) -> float:
@@ -191,9 +194,11 @@ class _Bins:
             yield _period(request, self.ended, "unknown")
             return
         begin, end = self._answer
-        heard = min(begin, request + self.round_trip / 2)
+        # An upload waits for a round trip at its end, and before it for one or for none.
+        trips = 1.0 if self.sender == "client" else 0.5
+        heard = min(begin, request + trips * self.round_trip)
         yield _period(request, heard, "path")
-        yield _period(heard, begin, "server")
+        yield _period(heard, begin, self.sender)
         divided_to = begin
         for place in range(len(self.edges) - 1):
             low, high = max(begin, self.edges[place]), min(end, self.edges[place + 1])
@@ -204,9 +209,9 @@ class _Bins:
             yield _period(low, low + busy, "link")
             yield _period(low + busy, high, self._idle(place, standing))
             divided_to = high
-        arrived = min(self.ended, divided_to + self.round_trip / 2)
+        arrived = min(self.ended, divided_to + trips * self.round_trip)
         yield _period(divided_to, arrived, "path")
-        yield _period(arrived, self.ended, "client")
+        yield _period(arrived, self.ended, "client" if self.sender == "server" else "server")
 
     def _mean_in_flight(self, lasts: float) -> Floats:
         """Return mean bytes in flight in a time before each edge.
@@ -255,7 +260,7 @@ class _Bins:
             is_quiet = place - self._last_sent[place] >= self._span
             return "timeout" if is_quiet else "recovery"
         if self.sent[place + 1] - self.answered[place + 1] <= FULL_BYTES:
-            return "server"
+            return self.sender
         if self._in_plateau[place]:
             return standing
         is_first = not self._drops(0, place + 1)

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, TextIO
 import numpy as np
 
 from httpbed.addons.explain.transfer import FAR, MAX_PACKETS, Numbers
+from httpbed.experiment.workload import Sender
 
 MS = 1_000_000
 HEAD = 1 << 20
@@ -66,8 +67,10 @@ class Trace:
     sent: list[Packet] = field(default_factory=list)
     received: list[Packet] = field(default_factory=list)
     lost: set[int] = field(default_factory=set)
-    limits: dict[str, int] = field(default_factory=dict)
-    """The client's transport parameters."""
+    limits: dict[Sender, dict[str, int]] = field(
+        default_factory=lambda: {"client": {}, "server": {}}
+    )
+    """The transport parameters of each end that limit data."""
     is_cut: bool = False
     damage: str = ""
 
@@ -152,15 +155,13 @@ def _take(trace: Trace, event: Mapping[str, Any], time_ns: int) -> None:
         header = data.get("header") or data
         if _is_application(header):
             trace.lost.add(int(header["packet_number"]))
-    elif name == "parameters_set" and _is_of_client(data, trace):
+    elif name == "parameters_set":
+        # Without an owner they are the client's.
+        client_is = "remote" if trace.is_server else "local"
+        is_clients = data.get("owner", data.get("initiator", client_is)) == client_is
         for key, value in data.items():
             if key.startswith("initial_max") and isinstance(value, int):
-                trace.limits[key] = value
-
-
-def _is_of_client(data: Mapping[str, Any], trace: Trace) -> bool:
-    client_is = "remote" if trace.is_server else "local"
-    return bool(data.get("owner", data.get("initiator", client_is)) == client_is)
+                trace.limits["client" if is_clients else "server"][key] = value
 
 
 def _is_application(header: Mapping[str, Any]) -> bool:
@@ -195,9 +196,11 @@ def _take_frame(packet: Packet, frame: Mapping[str, Any]) -> None:
 
 
 def credit(
-    trace: Trace, data: Sequence[Packet], answers: Sequence[Packet]
+    trace: Trace, data: Sequence[Packet], answers: Sequence[Packet], receiver: Sender
 ) -> tuple[Numbers, Numbers]:
     """Return where the main stream is behind each packet of data, and its limit by each answer.
+
+    The client has opened that stream, so its own limit counts as local and a server's as remote.
 
     The connection's limit counts as one of that stream, less what other streams have sent.
     """
@@ -207,8 +210,9 @@ def credit(
             totals[stream] = max(totals.get(stream, 0), end)
     main = max((key for key in totals if key % 4 == 0), key=lambda key: totals[key], default=-1)
     others = sum(end for stream, end in totals.items() if stream != main)
-    stream_limit = trace.limits.get("initial_max_stream_data_bidi_local", FAR)
-    shared = trace.limits.get("initial_max_data", FAR)
+    opened_by = "local" if receiver == "client" else "remote"
+    stream_limit = trace.limits[receiver].get(f"initial_max_stream_data_bidi_{opened_by}", FAR)
+    shared = trace.limits[receiver].get("initial_max_data", FAR)
     edges = np.full(len(answers), FAR, dtype=np.int64)
     for place, packet in enumerate(answers):
         stream_limit = (

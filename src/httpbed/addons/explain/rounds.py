@@ -33,7 +33,12 @@ GROWS = 1.15
 GROWS_AGAIN = 1.5
 """The same after a loss: of slow start after a timeout."""
 PROMPTED_SHARE = 0.5
-"""Share of the packets of a plateau that acknowledgements prompt; a sender that paces has less."""
+"""Share of a plateau's packets, or of its waits, that are due to acknowledgements; at a constant
+rate, whose flight is constant, too, both are less.
+
+Waits are weighed by their lengths, up to a round trip: a sender with a window may space the packets
+of a round trip by a timer.
+"""
 MAX_ACK_DELAY_NS = 25_000_000
 """Longest delay of an acknowledgement, if its sender says nothing else (RFC 9000 section 18.2)."""
 PREDECESSORS = 8
@@ -64,7 +69,7 @@ class Rounds:
 
     @cached_property
     def flight(self) -> Flight:
-        """The flight of the server's packets, with payloads in place of sizes."""
+        """The flight of the sender's packets, with payloads in place of sizes."""
         return flight(_packets(self.data), _packets(self.answers))
 
     @cached_property
@@ -104,14 +109,14 @@ class Rounds:
 
     @cached_property
     def _heard(self) -> tuple[Numbers, Numbers]:
-        """When the client's delivered packets reached the sender, in order, and their places."""
+        """When the receiver's delivered packets reached the sender, in order, and their places."""
         places = np.flatnonzero(~self.answers.lost)
         order = np.argsort(self.answers.arrived[places], kind="stable")
         return self.answers.arrived[places][order], places[order]
 
     @cached_property
     def prompting(self) -> Numbers:
-        """The client's packet that prompted each packet of the server; -1 for none."""
+        """The receiver's packet that prompted each packet of the sender; -1 for none."""
         times, places = self._heard
         sent = self.data.sent
         last = np.searchsorted(times, sent, side="right") - 1
@@ -128,7 +133,7 @@ class Rounds:
         return prompting
 
     def late_ns(self, answer: int) -> int:
-        """Return for how long an answer was late: held by the client, or by a queue on its way."""
+        """Return for how long an answer was late: held by its sender, or by a queue on its way."""
         return self._held_ns(answer) + int(self._queued[answer])
 
     @cached_property
@@ -140,7 +145,7 @@ class Rounds:
         return np.where(waited > self.transfer.reaction_ns, waited, 0)
 
     def _held_ns(self, answer: int) -> int:
-        """Return for how long the client had the newest packet before it sent an answer."""
+        """Return for how long the receiver had the newest packet before it sent an answer."""
         arrived = self._arrivals
         before = int(np.searchsorted(arrived, self.answers.sent[answer], side="right")) - 1
         waited = int(self.answers.sent[answer] - arrived[before]) if before >= 0 else 0
@@ -151,7 +156,7 @@ class Rounds:
         return np.sort(self.data.arrived[~self.data.lost])
 
     def asks(self, packet: int, answer: int) -> int | None:
-        """Return when the client sent an answer that is a further request; None if it is none.
+        """Return when the receiver sent an answer that asks for more; None if it does not.
 
         A request carries payload, acknowledges nothing new, and comes when nothing is in flight.
         """
@@ -165,7 +170,7 @@ class Rounds:
         return payload > 0 if self.transfer.protocol == "tcp" else payload > 60
 
     def asked_between(self, begin: int, packet: int) -> tuple[int, int] | None:
-        """Return when a request left and arrived after ``begin``, before a packet of the server."""
+        """Return when a request left and arrived after ``begin``, before a packet of the sender."""
         asked = (self.answers.sent >= begin) & (self.answers.arrived >= 0)
         asked &= self.answers.arrived <= self.data.sent[packet]
         found = [place for place in np.flatnonzero(asked).tolist() if self._is_request(place)]
@@ -385,9 +390,12 @@ class Rounds:
         return tuple(plateaus)
 
     def _are_prompted(self, begin: int, end: int) -> bool:
-        """Whether acknowledgements prompt what is sent; a constant rate has a constant flight."""
-        inside = (self.data.sent >= begin) & (self.data.sent <= end)
-        return float((self.prompting[inside] >= 0).mean()) >= PROMPTED_SHARE
+        """Whether acknowledgements prompt most packets, or end most of the waits."""
+        inside = np.flatnonzero((self.data.sent >= begin) & (self.data.sent <= end))
+        is_prompted = self.prompting[inside] >= 0
+        waits = np.minimum(np.diff(self.data.sent[inside]), self.round_trip_ns)
+        shares = is_prompted.mean(), waits[is_prompted[1:]].sum() / max(1, waits.sum())
+        return bool(max(shares) >= PROMPTED_SHARE)
 
     def _stands(self, windows: Numbers, start: int, stop: int) -> bool:
         begins, ends, _ = self._rounds

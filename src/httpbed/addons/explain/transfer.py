@@ -21,6 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from httpbed.experiment.workload import Sender
+
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -78,7 +80,7 @@ class Sent:
 
 @dataclass(frozen=True)
 class Path:
-    """What lies between the hosts, towards the client."""
+    """What lies between the hosts, towards the receiver."""
 
     rate_bit_s: int | None
     """Of the narrowest link; None without a constant one."""
@@ -101,15 +103,17 @@ class Transfer:
 
     protocol: Protocol
     data: Sent
-    """From the server."""
+    """From the sender of the bodies."""
     answers: Sent
-    """From the client."""
+    """From their receiver."""
     others: tuple[Numbers, Numbers]
     """When the link began and finished packets of other connections."""
     path: Path
     body_bytes: int
-    """Of all answers; 0: unknown."""
+    """Of all bodies; 0: unknown."""
     clock: Literal["real", "virtual"]
+    sender: Sender = "server"
+    """The end that sends the bodies."""
     ended: int = 0
     """When the request was over."""
     request: int | None = None
@@ -129,9 +133,19 @@ class Transfer:
     hidden: frozenset[str] = frozenset()
     """Causes that the evidence cannot tell from each other; their time is unknown."""
 
+    @property
+    def receiver(self) -> Sender:
+        """The other end."""
+        return "client" if self.sender == "server" else "server"
+
+    @property
+    def of_client(self) -> Sent:
+        """The client's packets."""
+        return self.data if self.sender == "client" else self.answers
+
     @cached_property
     def content(self) -> Sent:
-        """The server's packets that carry data, and not only an acknowledgement."""
+        """The sender's packets that carry data, and not only an acknowledgement."""
         return self.data.where(self.data.payload > self.small)
 
     @property
@@ -141,12 +155,12 @@ class Transfer:
 
     @cached_property
     def full(self) -> int:
-        """Payload of a full packet of the server."""
+        """Payload of a full packet of the sender."""
         return max(1, self.data.full_payload())
 
     @cached_property
     def held_back_ns(self) -> int | None:
-        """For how many ns the client had data behind a hole; None where nothing shows it.
+        """For how many ns the receiver had data behind a hole; None where nothing shows it.
 
         This is head-of-line blocking. TCP gives its reader bytes in order, so a hole holds back all
         later bytes, whichever stream of HTTP/2 they are of (RFC 9114, section 2). Numbers and drops

@@ -26,7 +26,7 @@ HTTP2_DEFAULT = FixedWindow(
     http_versions=["2"],
     source="RFC 9113, 6.5.2: SETTINGS_INITIAL_WINDOW_SIZE",
 )
-"""Holds for every client that says nothing else."""
+"""Holds for every receiver that says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,9 @@ class NamedWindow:
 
 
 def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
-    """Yield the windows that the programs at both ends of the client's hop have."""
+    """Yield the windows that hold the bodies on the client's hop: the sender's and receiver's."""
     hop = scenario.hops()[0]
+    receiver = hop.server if scenario.workload.sender == "client" else hop.client
     roles: dict[str, Role] = {name: role for name, role, _ in scenario.parts()}
     for part in (hop.server, hop.client):
         role = roles[part]
@@ -68,12 +69,14 @@ def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
         kind = type(role).__name__.removesuffix("Role").lower()
         for window in recipe.windows:
             size = window.size(values)
-            if size and kind in window.roles and hop.http_version in window.http_versions:
+            is_its = (window.holds == "receiver's window") == (part == receiver)
+            is_its &= kind in window.roles and hop.http_version in window.http_versions
+            if size and is_its:
                 value = values.get(str(window.knob), "")
                 yield NamedWindow(part, recipe.name, size, value, window)
     if hop.http_version == "2":
-        program = roles[hop.client].implementation
-        yield NamedWindow(hop.client, program, HTTP2_BYTES, "", HTTP2_DEFAULT)
+        program = roles[receiver].implementation
+        yield NamedWindow(receiver, program, HTTP2_BYTES, "", HTTP2_DEFAULT)
 
 
 def fingerprints(catalog: Catalog, versions: Sequence[HttpVersion]) -> Iterator[NamedWindow]:
