@@ -51,6 +51,14 @@ def test_http3_of_nginx_is_held_by_its_stream_buffer_and_the_knob_is_named(tmp_p
     assert "Where the time went" in (tmp_path / "c/report.html").read_text()
 
 
+def test_kept_secrets_show_the_window_that_a_server_grants_to_an_upload(tmp_path: Path) -> None:
+    upload = replace(HELD, versions=("3",), kind="upload")
+    run(tmp_path, upload, "--keep", "packets,keylog,pcap")
+    (one,) = explain(tmp_path, "--no-run")["explained"]
+    seen = {cause["cause"]: cause["seen_s"] for cause in one["causes"]}
+    assert seen["receiver's window"] > 0.05 * one["seconds"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["download", "upload"])
 def test_the_link_is_busy_for_as_long_as_the_emulator_says(kind: str, tmp_path: Path) -> None:

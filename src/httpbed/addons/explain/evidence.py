@@ -23,15 +23,25 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.addons.explain import capture
+from httpbed.addons.explain import capture, decryption, qlog_trace
 from httpbed.addons.explain.capture import Headers
-from httpbed.addons.explain.transfer import Flags, Numbers, Sent, Transfer, following, unwrapped
+from httpbed.addons.explain.qlog_trace import Trace
+from httpbed.addons.explain.transfer import (
+    FAR,
+    Flags,
+    Numbers,
+    Sent,
+    Transfer,
+    following,
+    unwrapped,
+)
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
 from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
-from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG
+from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG
 from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.workload import Sender
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 
@@ -40,6 +50,7 @@ NS = 1_000_000_000
 LINK_CONFIGURATION = "link.json"
 MAX_BYTES = 2**31
 """Largest capture that is read; 30 million full packets have 45 GB."""
+MAX_KEYLOG_BYTES = 2**20
 
 
 class NoTransferError(ValueError):
@@ -65,7 +76,8 @@ def read(
     origin = min(int(one["client_first_ns"]) for one in near)
     start = origin - int(result["started_ns"])
     main = main_connection(near, scenario)
-    found = _Reading(scenario, configuration, log, headers, watched, start).transfer(main, clock)
+    reading = _Reading(artifacts, scenario, configuration, log, headers, watched, start)
+    found = reading.transfer(main, clock)
     handshake = main.get("handshake_ns")
     return replace(
         found,
@@ -172,6 +184,7 @@ def _ended(connection: Mapping[str, Any], origin: int, request_s: float | None) 
 
 @dataclass(frozen=True)
 class _Reading:
+    artifacts: Path
     scenario: Scenario
     configuration: Mapping[str, Any]
     log: PacketLog
@@ -210,6 +223,8 @@ class _Reading:
         )
         if is_tcp:
             data, answers = _numbered(data, answers, data_headers, answer_headers)
+        else:
+            data, answers = self._credited(data, answers, data_headers, answer_headers)
         order = np.argsort(begun[others], kind="stable")
         kept = self.scenario.workload.body_bytes() or 0
         return Transfer(
@@ -222,7 +237,40 @@ class _Reading:
             clock=clock,
             sender=sender,
             others_are_own=not self.scenario.competitors,
+            has_credit=bool(not is_tcp and answers.edge.any()),
         )
+
+    def _credited(
+        self, data: Sent, answers: Sent, data_headers: Headers, answer_headers: Headers
+    ) -> tuple[Sent, Sent]:
+        """Return both directions of QUIC with their flow control, if secrets were kept."""
+        try:
+            keylog = untrusted_files.text(self.artifacts / KEYS, most=MAX_KEYLOG_BYTES)
+        except (OSError, ValueError):
+            return data, answers
+        with capture.mapped(self.artifacts / CAPTURE) as raw:
+            datagrams = [
+                [bytes(raw[begin:end]) for begin, end in headers.payload_places()]
+                for headers in (data_headers, answer_headers)
+            ]
+        sender = self.scenario.workload.sender
+        receiver: Sender = "client" if sender == "server" else "server"
+        ids = [decryption.connection_id_bytes(flow) for flow in datagrams]
+        sent, answered = (
+            None if of_other is None else decryption.packets(flow, known, of_other)
+            for flow, known, of_other in zip(
+                datagrams,
+                [decryption.secrets(keylog, end) for end in (sender, receiver)],
+                reversed(ids),
+                strict=True,
+            )
+        )
+        if sent is None or answered is None:
+            return data, answers
+        ends, edges = qlog_trace.credit(Trace(sender == "server"), sent, answered, receiver)
+        if not (edges < FAR).any():
+            return data, answers
+        return replace(data, end=ends), replace(answers, edge=edges)
 
     def _along(
         self, directions: Sequence[int], is_own: Callable[[Headers], Flags]

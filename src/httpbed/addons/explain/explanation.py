@@ -7,7 +7,8 @@ that the advertised window (``rwnd_limited``) or its own buffer (``sndbuf_limite
 (``tcpi_busy_time`` and its neighbours). httpbed reads it when the clients have ended. It is the
 truth that a division can be compared with: the receiver's window *in force*.
 
-Reads windows of QUIC from a qlog that a trial kept, and gives them to its packets.
+Reads windows of QUIC from a qlog that a trial kept, and gives them to its packets, if no kept
+secrets decrypt these (:mod:`.decryption`).
 
 Packets are encrypted, but a client or server that keeps a qlog writes down what it grants and what
 it sends: MAX_DATA, MAX_STREAM_DATA, STREAM. Each logged packet is joined to the datagram of its
@@ -36,7 +37,7 @@ from httpbed.addons.explain.windows import NamedWindow
 from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.base.untrusted_files import UnreadableError
-from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG, QLOG_ENDINGS
+from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG, QLOG_ENDINGS
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
@@ -332,7 +333,7 @@ def _require_unaltered(results: Results, row: Mapping[str, Any]) -> None:
     folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     qlogs = (file for file in folder.glob("*/*") if file.suffix in QLOG_ENDINGS)
     names = (str(file.relative_to(folder)) for file in qlogs)
-    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, *names):
+    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, KEYS, *names):
         if results.artifacts.altered(row, name):
             raise NoTransferError(f"its {name} is not as it was written")
 
@@ -397,7 +398,7 @@ MAX_FILES = 20
 
 def with_credit(transfer: Transfer, artifacts: Path, parts: Sequence[str]) -> Transfer:
     """Return a transfer with the windows that a qlog of one of the parts shows, if one does."""
-    if transfer.protocol == "quic":
+    if transfer.protocol == "quic" and not transfer.has_credit:
         for trace in _traces(artifacts, parts):
             if joined := _joined(transfer, trace):
                 return joined

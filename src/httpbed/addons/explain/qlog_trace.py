@@ -201,6 +201,7 @@ def credit(
     """Return where the main stream is behind each packet of data, and its limit by each answer.
 
     The client has opened that stream, so its own limit counts as local and a server's as remote.
+    Without transport parameters the first update counts from the beginning, which claims no wait.
 
     The connection's limit counts as one of that stream, less what other streams have sent.
     """
@@ -211,8 +212,14 @@ def credit(
     main = max((key for key in totals if key % 4 == 0), key=lambda key: totals[key], default=-1)
     others = sum(end for stream, end in totals.items() if stream != main)
     opened_by = "local" if receiver == "client" else "remote"
-    stream_limit = trace.limits[receiver].get(f"initial_max_stream_data_bidi_{opened_by}", FAR)
-    shared = trace.limits[receiver].get("initial_max_data", FAR)
+    known = trace.limits[receiver]
+    stream_limit, shared = (
+        known.get(name, next((one.limits[key] for one in answers if key in one.limits), FAR))
+        for name, key in (
+            (f"initial_max_stream_data_bidi_{opened_by}", main),
+            ("initial_max_data", -1),
+        )
+    )
     edges = np.full(len(answers), FAR, dtype=np.int64)
     for place, packet in enumerate(answers):
         stream_limit = (
