@@ -90,6 +90,12 @@ class ConfigError(HttpbedError):
         super().__init__("\n".join(map(str, self.mistakes)))
 
 
+def require_none(mistakes: Iterable[Mistake]) -> None:
+    """Raise ConfigError with all mistakes, if there are any."""
+    if every := tuple(mistakes):
+        raise ConfigError(every)
+
+
 class HostError(HttpbedError):
     """This machine lacks a required capability; the remedy says how to get it."""
 

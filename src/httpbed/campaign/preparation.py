@@ -13,7 +13,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.machine.backend import Backend, require_ip
 from httpbed.bed.network import kernel
 from httpbed.bed.network.kernel import UnsupportedKey
@@ -326,8 +326,7 @@ def keep_notes(loaded: LoadedExperiment, catalog: Catalog, kept: frozenset[str])
             mistakes.append(_keep_mistake(kind, missing, catalog))
         elif missing:
             notes.append(f"{KEEP_OPTION} {kind}: not written {', '.join(missing)}")
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     if "keylog" in kept and "pcap" not in kept:
         notes.append(f"{KEEP_OPTION} keylog: keys without packets decrypt nothing; add pcap")
     return notes

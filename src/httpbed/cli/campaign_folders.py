@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.cli.echo import echo
 from httpbed.store import damage, query
 from httpbed.store.results import Results
@@ -28,8 +28,7 @@ def read(directories: Sequence[Path]) -> list[Results]:
             campaigns.append(query.read(directory))
         except ConfigError as error:
             mistakes += error.mistakes
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return campaigns
 
 

@@ -13,7 +13,7 @@ import click
 
 from httpbed.base import user_file
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, require_none, visible
 from httpbed.base.user_file import NotAFileError
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation, settings
@@ -79,8 +79,7 @@ def _keep_programs(context: click.Context, _: click.Parameter, values: tuple[str
             mistakes.append(Mistake("--program", reason, "one executable for each name"))
         else:
             programs[name] = _program_path(path)
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     context.meta[_PROGRAMS] = programs
 
 
@@ -212,8 +211,7 @@ def _kept(
     """Return the kinds of files to keep; raise ConfigError with every other word."""
     del context, parameter
     words = [word.strip() for value in values for word in value.split(",")]
-    if wrong := [_unknown_kind(word) for word in words if word not in kept.KINDS]:
-        raise ConfigError(wrong)
+    require_none([_unknown_kind(word) for word in words if word not in kept.KINDS])
     return frozenset(words)
 
 

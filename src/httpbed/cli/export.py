@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.cli import options
 from httpbed.cli.echo import echo
 from httpbed.cli.exports import EXPORTS, TABLES, Export, ExportChoice
@@ -170,8 +170,7 @@ def _added(
     if choice.output is None and not export.is_one_file:
         reason = f"is missing: {given} writes {export.what} into a folder"
         mistakes.append(Mistake("-o", reason, "add -o FOLDER"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     campaigns = _read(directories if export.takes_several else [_only(directories)])
     from httpbed.cli import output_file
 
@@ -198,8 +197,7 @@ def _archive(directories: tuple[Path, ...], output: Path, *, as_json: bool) -> N
     from httpbed.report.phrasing import listed
     from httpbed.store import archive
 
-    if twice := campaign_folders.named_twice(directories):
-        raise ConfigError(twice)
+    require_none(campaign_folders.named_twice(directories))
     merged = archive.merge(directories, output)
     if as_json:
         echo(json.dumps(_archive_values(merged, output)))

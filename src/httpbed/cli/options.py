@@ -14,7 +14,7 @@ import click
 
 from httpbed.base import units
 from httpbed.base.addon import Seam
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, require_none
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
@@ -138,8 +138,7 @@ def chosen_format(form: str | None, *, as_json: bool) -> str:
     Raises:
         ConfigError: They contradict each other.
     """
-    if mistakes := [*format_mistakes(form, as_json=as_json)]:
-        raise ConfigError(mistakes)
+    require_none([*format_mistakes(form, as_json=as_json)])
     return "json" if as_json else form or "text"
 
 

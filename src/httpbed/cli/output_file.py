@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpbed.base import user_file
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.base.user_file import Kind
 from httpbed.store import layout
 
@@ -100,8 +100,7 @@ def _is_drawn(figure: Path) -> bool:
 
 def require_new_folder(option: str, folder: Path | None) -> None:
     """Raise ConfigError if a folder that a verb makes exists, or lies below a file."""
-    if mistakes := new_folder_mistakes(option, folder):
-        raise ConfigError(mistakes)
+    require_none(new_folder_mistakes(option, folder))
 
 
 def new_folder_mistakes(option: str, folder: Path | None) -> list[Mistake]:
@@ -119,8 +118,7 @@ def new_folder_mistakes(option: str, folder: Path | None) -> list[Mistake]:
 
 def require_kinds(folder: Path, kinds: Mapping[str, Kind]) -> None:
     """Raise ConfigError if one of these files in a folder exists and is of another kind."""
-    if mistakes := kind_mistakes(folder, kinds):
-        raise ConfigError(mistakes)
+    require_none(kind_mistakes(folder, kinds))
 
 
 def kind_mistakes(folder: Path, kinds: Mapping[str, Kind]) -> list[Mistake]:

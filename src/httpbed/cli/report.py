@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.base.errors import ConfigError, Mistake, require_none, visible
 from httpbed.cli import options, output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.options import (
@@ -158,8 +158,7 @@ def command(
 def _refuse(option: str, given: Iterable[str]) -> None:
     """Raise ConfigError with every option that has no effect beside one that shows a view."""
     reason = f"has no meaning with {option}"
-    if mistakes := [Mistake(name, reason, "leave one of them out") for name in given]:
-        raise ConfigError(mistakes)
+    require_none([Mistake(name, reason, "leave one of them out") for name in given])
 
 
 def _completed(results: Results, file: Path | None, beside: Sequence[Results]) -> Results:
@@ -204,8 +203,7 @@ def require_fit(table: StatedTable, stated: Sequence[Any], results: Results, fil
         )
         for at, one in table.problems(known)
     ]
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 def _with_tables_of(results: Results, file: Path) -> Results:
@@ -295,8 +293,7 @@ def _require_compatible(
     if form == "markdown" and trial is not None:
         reason = "--format markdown prints tables of all trials"
         mistakes.append(Mistake("--trial", reason, "use --format text or json"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
@@ -327,6 +324,5 @@ def _base(words: Iterable[str]) -> dict[str, str]:
         if name in base:
             mistakes.append(Mistake("--base", f"{name!r} is given twice", "give it once"))
         base[name] = level
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return base

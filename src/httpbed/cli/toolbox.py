@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError
+from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError, require_none
 from httpbed.bed.toolbox import debian, pypi, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, Root
 from httpbed.cli import options
@@ -195,8 +195,7 @@ def _existing(names: Iterable[str]) -> list[str]:
             existing.append(profiles.known(name))
         except RejectedValueError as error:
             mistakes.append(Mistake("NAME", error.reason, error.remedy))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return existing
 
 

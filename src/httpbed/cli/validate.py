@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from httpbed.base.addon import Seam
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
@@ -124,8 +124,7 @@ def _load(
             for check in FILE_CHECKS.provided()
             for at, one in check.problems(loaded.experiment, known)
         ]
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return loaded
 
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.base import user_file
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
@@ -126,8 +126,7 @@ class Catalog:
             for name in programs
             if name in self.recipes and (mistake := _script(option, self[name]))
         ]
-        if mistakes:
-            raise ConfigError(mistakes)
+        require_none(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
         install.require_user_programs(changed.values())
         return Catalog({**self.recipes, **changed}, self.replaced)
@@ -191,8 +190,7 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
                 replaced[recipe.name] = str(several[0])
             if recipe:
                 recipes[recipe.name] = recipe
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return Catalog(recipes, replaced)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from packaging.utils import is_normalized_name, parse_wheel_filename
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
+from httpbed.base.errors import Mistake, RejectedValueError, require_none
 from httpbed.base.value import Value
 from httpbed.bed.toolbox import elf, pypi
 from httpbed.bed.toolbox.elf import DamagedError
@@ -160,8 +160,7 @@ def require_user_programs(recipes: Iterable[Recipe]) -> None:
     own = [recipe for recipe in recipes if recipe.install.binary]
     mistakes = [*filter(None, map(user_program_mistake, own))]
     mistakes += [missing for recipe in own for missing in _missing_needs(recipe)]
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 def find_user_program(recipe: Recipe) -> Path:

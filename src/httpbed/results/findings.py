@@ -15,7 +15,7 @@ from typing import Any
 
 from httpbed.base.addon import Seam
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import Mistake, require_none
 from httpbed.experiment import bodies_path
 from httpbed.experiment.bodies_path import BucketLoad
 from httpbed.experiment.document import network_factors, words
@@ -234,8 +234,7 @@ def _demand_known(experiment: Experiment, metric: str, base: Mapping[str, str]) 
         elif level not in known:
             is_not = f"{level!r} is not a level of {name!r}"
             mistakes.append(Mistake("--base", f"{is_not}; the levels are: {', '.join(known)}"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 def _row(

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment.trial import Trial
 from httpbed.store import campaign as campaigns
 from httpbed.store import (
@@ -141,8 +141,7 @@ def _source(directory: Path) -> Source:
 
 
 def _demand(mistakes: Sequence[Mistake]) -> None:
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 def _not_alike(sources: Sequence[Source]) -> Iterator[Mistake]:

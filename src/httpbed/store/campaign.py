@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment.design import Growth
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import attempts, campaign_files, campaign_folder, layout, manifest_form
@@ -291,8 +291,7 @@ def require_place(directory: Path, experiment_text: str, design: Sequence[Trial]
     campaign_folder.require_writable(directory)
     if os.path.lexists(directory / MANIFEST):
         mistakes = [*campaign_files.other_experiment(Campaign(directory), experiment_text, design)]
-        if mistakes:
-            raise ConfigError(mistakes)
+        require_none(mistakes)
 
 
 @contextmanager
@@ -338,8 +337,7 @@ def made(
     Raises:
         ConfigError: The folder is not empty, or belongs to another campaign.
     """
-    if mistakes := campaign_folder.not_new(directory):
-        raise ConfigError(mistakes)
+    require_none(campaign_folder.not_new(directory))
     target = directory.resolve()
     campaign_folder.make(target.parent)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as name:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment import parser, validation_messages
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.parser import ParsedExperiment
@@ -73,8 +73,7 @@ def refuse_design(campaign: Campaign, design: Sequence[Trial], factors: Collecti
         Mistake(f"{file}: line {number}{place}", reason, REMEDY)
         for number, place, reason in islice(_of_trials(design, factors), MAX_LISTED)
     ]
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 def refuse_strangers(campaign: Campaign, design: Sequence[Trial], trials: pa.Table) -> None:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import FileDigest
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment import parser
 from httpbed.experiment.design import Growth, Version, differences, grown
 from httpbed.experiment.trial import Trial
@@ -155,8 +155,7 @@ def resume_or_grow(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
     old = campaign.design()
     ran = layout.trials_with_attempts(campaign.directory.resolve())
     other = other_experiment(campaign, wanted.experiment_text, wanted.design)
-    if mistakes := [*other, *_other_programs(campaign, wanted.manifest)]:
-        raise ConfigError(mistakes)
+    require_none([*other, *_other_programs(campaign, wanted.manifest)])
     step = grown(old, wanted.design, ran)
     manifest = campaign.manifest
     same_text = campaign.experiment_text == wanted.experiment_text

@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from httpbed.base import digests, disk
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.store import layout
 from httpbed.store.layout import FILES, LINKS, LOCK
 
@@ -74,8 +74,7 @@ def refuse_foreign(directory: Path) -> None:
     nearest = _nearest(directory)
     if not nearest.is_dir():
         raise ConfigError([Mistake(str(nearest), "is not a folder", "choose another with -o")])
-    if inside := _inside(directory):
-        raise ConfigError(inside)
+    require_none(_inside(directory))
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
     if names and not names >= set(FILES) and not begun:

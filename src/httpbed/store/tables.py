@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment.trial import Attempt, OutcomeKind, Record, Trial
 from httpbed.store import attempts, campaign_design, campaign_folder, layout, table_cache
 from httpbed.store.campaign import Campaign
@@ -152,8 +152,7 @@ def _tables_alone(campaign: Campaign, wanted: Sequence[str]) -> CampaignTables:
         raise ConfigError([Mistake(str(campaign.directory), str(error), remedy)]) from None
     made_from = {"design": _design_digest(campaign)}
     complete = {name: _completed(table, name) for name, table in cached.tables.items()}
-    if mistakes := [*wrong_columns(complete, campaign)] or [*_wrong_values(complete, campaign)]:
-        raise ConfigError(mistakes)
+    require_none([*wrong_columns(complete, campaign)] or [*_wrong_values(complete, campaign)])
     return CampaignTables(complete, cached.damaged, _digest(made_from, ()))
 
 

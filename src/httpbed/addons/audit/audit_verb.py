@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign import preparation
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
@@ -88,8 +88,7 @@ def _require(file: Path | None, scale: ScaleName | None, output: Path | None) ->
         reason = "the audit's own experiment has no scales"
         mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
     mistakes += output_file.new_folder_mistakes("-o", output)
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any
 
 from httpbed.base import digests, untrusted_files
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, HostError, Mistake
+from httpbed.base.errors import ConfigError, HostError, Mistake, require_none
 from httpbed.base.value import Value
 from httpbed.bed.machine import doctor, scratch
 from httpbed.bed.machine.facts import MachineFacts
@@ -214,8 +214,7 @@ def require_same_programs(campaign: Mapping[str, Any], here: Mapping[str, Any]) 
         )
         for name, before, now in resume.program_conflicts(campaign, here)
     ]
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 def parallel(jobs: Parallelism, slots: int, clock: Clock | None = None) -> Parallelism:

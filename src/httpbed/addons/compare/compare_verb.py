@@ -13,7 +13,7 @@ import click
 from httpbed.addons.compare import comparison
 from httpbed.addons.compare.options import OPTIONS, CommandLine
 from httpbed.base.clock import CLOCKS, Clock
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.machine import backend
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import Parallelism, RunSettings
@@ -211,5 +211,4 @@ def _require_compatible(
     if fail_above is not None and not against:
         reason = "has no meaning without a second build"
         mistakes.append(Mistake("--fail-above", reason, "name the new build with --against"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)

@@ -30,7 +30,7 @@ from httpbed.addons.conformance.sender import Scale, Sender, SenderKey, SuiteNam
 from httpbed.addons.conformance.suites import SUITES, reach
 from httpbed.base import digests
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.campaign import preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import AttemptProgress
@@ -248,8 +248,7 @@ def _undamaged_logs(campaign: Campaign) -> dict[str, Path]:
             remedy = "restore it from a copy, or move the folder away: its trial then runs again"
             place = str(campaign.artifacts(attempt).parent)
             mistakes.append(Mistake(place, f"is damaged: {error}", remedy))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return logs
 
 

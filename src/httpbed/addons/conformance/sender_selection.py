@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 
 from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import CONTROLS, Control, Sender, family
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment.roles import HttpVersion, transport_below
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.recipe import Recipe
@@ -109,8 +109,7 @@ def pairs(words: tuple[str, ...]) -> dict[str, str]:
         for word in words
         if "=" not in word
     ]
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return dict(word.split("=", 1) for word in words)
 
 

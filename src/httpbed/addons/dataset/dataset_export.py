@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import Mistake, require_none
 from httpbed.base.user_file import Kind
 from httpbed.cli.exports import Export, ExportChoice
 
@@ -64,8 +64,7 @@ def _require(campaigns: Sequence[Results], folder: Path) -> None:
         if not results.trials.num_rows
     ]
     mistakes += output_file.kind_mistakes(folder, kinds)
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 EXPORT = Export(

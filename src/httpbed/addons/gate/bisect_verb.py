@@ -13,7 +13,7 @@ import click
 
 from httpbed.addons.gate.git_repository import repository_option
 from httpbed.base import units
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, visible
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, require_none, visible
 from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import echo, say
@@ -188,8 +188,7 @@ def _limit(good: str | None, bad: str | None, slower_than: str | None, metric: s
             limit_s = units.parse_duration(slower_than)
         except RejectedValueError as error:
             mistakes.append(Mistake("--slower-than", str(error), "such as '380 ms'"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return limit_s
 
 

@@ -10,7 +10,7 @@ import click
 
 from httpbed.addons.gate import scenarios as scenario_sets
 from httpbed.base import units
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import Mistake, require_none
 from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import echo
@@ -151,5 +151,4 @@ def _require_compatible(
     if len(folders) > MAX_FOLDERS:
         reason = "follows a baseline and a campaign, and there is nothing else to compare"
         mistakes.append(Mistake(str(folders[2]), reason, "name one or two folders"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)

@@ -21,7 +21,14 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError, field_validator
 
 from httpbed.addons.gate.git_repository import GitError, git, git_bytes
-from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError, visible
+from httpbed.base.errors import (
+    ConfigError,
+    HostError,
+    Mistake,
+    RejectedValueError,
+    require_none,
+    visible,
+)
 from httpbed.base.value import Value
 from httpbed.experiment.metric import METRICS
 
@@ -218,6 +225,5 @@ def _entries(content: bytes, where: str) -> list[Entry]:
                 f"is no entry of a history: {at}: {first['msg']}".replace(": : ", ": ")
             )
             mistakes.append(Mistake(f"{where}, line {number}", reason, "remove the line"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return entries

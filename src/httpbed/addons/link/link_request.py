@@ -15,7 +15,7 @@ from httpbed.addons.link import described_link, far_end, link_output
 from httpbed.addons.link.described_link import BOTH, CHANGE, STATE, WAYS, DescribedLink
 from httpbed.addons.link.far_end import SERVER
 from httpbed.addons.link.link_run import HOSTS, LinkRequest
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.machine import backend
 from httpbed.bed.network.link_file import READERS
 from httpbed.experiment.impairments.registry import OPTIONS
@@ -88,8 +88,7 @@ def _described(
     except ConfigError as error:
         raise ConfigError([*error.mistakes, *mistakes]) from None
     mistakes += described_link.idle(values, described.link)
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return described
 
 

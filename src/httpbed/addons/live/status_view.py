@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.addons.live import serve_option
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.cli.echo import echo, say
 from httpbed.cli.options import CampaignView
 
@@ -96,8 +96,7 @@ def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Document
             documents.append(watch.once(directory))
         except ConfigError as error:
             mistakes += error.mistakes
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return documents
 
 

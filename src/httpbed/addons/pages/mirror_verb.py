@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from httpbed.addons.pages.pages_verb import browser_option, server_option
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import Mistake, require_none
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
 from httpbed.cli.options import WholeNumber, json_option
@@ -56,8 +56,7 @@ def command(
     """
     from httpbed.addons.pages.mirror import loader, recorder, url  # not for --help
 
-    if mistakes := [*_mistakes(address, output)]:
-        raise ConfigError(mistakes)
+    require_none([*_mistakes(address, output)])
     known = catalog(recipe_folders)
     loader.require(known, browser=browser, server=server)
     loads = loader.BrowserLoader(known, browser, server, say)

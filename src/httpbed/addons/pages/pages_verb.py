@@ -13,7 +13,7 @@ from httpbed.addons.pages.page import NamedPage
 from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites import corpus
 from httpbed.base import folders
-from httpbed.base.errors import ConfigError, HostError, Mistake
+from httpbed.base.errors import HostError, Mistake, require_none
 from httpbed.cli import options
 from httpbed.cli.echo import aligned, echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
@@ -138,8 +138,7 @@ def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
     ]
     if not (names or every):
         mistakes = [Mistake("pages", "no page is named", "name pages, or use --all")]
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return known if every else list(names)
 
 

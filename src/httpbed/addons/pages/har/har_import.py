@@ -15,7 +15,7 @@ from httpbed.addons.pages.har.har_audit import AuditResult, Claims
 from httpbed.addons.pages.har.loads import ArchivedLoad
 from httpbed.addons.pages.load import timing
 from httpbed.base import units
-from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.base.errors import ConfigError, Mistake, require_none, visible
 from httpbed.experiment.metric import METRICS, Observation
 
 MAX_LETTERS = 100
@@ -54,8 +54,7 @@ def read(files: Sequence[Path], claims: Claims) -> list[ImportedLoad]:
         except OSError as error:
             reason = f"cannot be read: {error.strerror}"
             mistakes.append(Mistake(str(file), reason, "name a HAR file"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return loads
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from httpbed.base import units
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
+from httpbed.base.errors import Mistake, RejectedValueError, require_none
 from httpbed.base.user_file import Kind
 from httpbed.cli import options
 from httpbed.cli.echo import echo
@@ -143,8 +143,7 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
         elif name in found:
             mistakes.append(Mistake("--claim", f"{name} is claimed twice", "keep one of them"))
         found[name] = value
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return found
 
 
@@ -158,6 +157,5 @@ def _values(texts: Mapping[str, str]) -> dict[str, Any]:
             values[field] = parse(text)
         except RejectedValueError as error:
             mistakes.append(Mistake(f"--claim {name}", error.reason, error.remedy))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return values

@@ -15,7 +15,7 @@ from httpbed.addons.pages.load.driver_output import LoadError
 from httpbed.addons.pages.page import PageLoad
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.base import untrusted_files
-from httpbed.base.errors import BedError, ConfigError, Mistake
+from httpbed.base.errors import BedError, Mistake, require_none
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.trial import plan
@@ -95,8 +95,7 @@ def require(catalog: Catalog, *, browser: str, server: str) -> None:
         *_mistakes(catalog, "--browser", browser, "client"),
         *_mistakes(catalog, "--server", server, "server"),
     ]
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
 
 
 def _mistakes(catalog: Catalog, option: str, name: str, role: str) -> list[Mistake]:
