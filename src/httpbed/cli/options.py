@@ -19,6 +19,17 @@ from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, requir
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
+def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """Return the decorator that adds options to a verb, in their order."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
 def output_option(text: str, *, metavar: str | None = "DIR") -> Callable[[Any], Any]:
     """Return ``-o`` with this help: where a verb writes."""
     path = click.Path(path_type=Path)

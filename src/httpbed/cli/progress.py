@@ -9,7 +9,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import RenderableType
@@ -148,12 +147,7 @@ class LiveBar:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.is_live:
             self._bar.stop()
 
@@ -253,15 +247,10 @@ class Reporter(LiveBar):
         self._endings.add(key)
         return is_new
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for line in self._invalid.rest():
             self._print_line(line)
-        super().__exit__(kind, error, trace)
+        super().__exit__(*error)
 
     def show_status(self, status: Mapping[str, Any], lines: RenderableType) -> None:
         """Show how much time a status says is left, and its lines below the bar."""

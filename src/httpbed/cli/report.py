@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +32,6 @@ if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.store.results import Results
 
 _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
-
-
-def _views_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed([option for view in VIEWS.provided() for option in view.options]):
-        function = option(function)
-    return function
 
 
 @verb("report")
@@ -86,7 +80,7 @@ def _views_options(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="BLOCK/TRIAL",
     help="Show one trial: its page load, or its course over time and each hand-over, with figures.",
 )
-@_views_options
+@options.with_options([option for view in VIEWS.provided() for option in view.options])
 @click.option(
     "-v",
     "--verbose",

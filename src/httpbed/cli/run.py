@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -33,15 +33,6 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     from httpbed.results.sample import Tally
 
 
-def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of addons, in the order of the addons' names."""
-    for option in reversed(
-        [option for addition in CAMPAIGN_ADDITIONS.provided() for option in addition.options()]
-    ):
-        function = option(function)
-    return function
-
-
 @verb("run")
 @experiment_argument.file_argument
 @experiment_argument.design_options(of_clock=False)
@@ -60,7 +51,9 @@ def _added_options(function: Callable[..., Any]) -> Callable[..., Any]:
     " With --cluster: on each machine."
 )
 @experiment_argument.keep_option
-@_added_options
+@options.with_options(
+    [option for addition in CAMPAIGN_ADDITIONS.provided() for option in addition.options()]
+)
 @experiment_argument.link_backend_option
 @experiment_argument.recipes_option
 @json_option

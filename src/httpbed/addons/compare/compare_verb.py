@@ -11,7 +11,7 @@ from typing import Any, get_args
 import click
 
 from httpbed.addons.compare import comparison
-from httpbed.addons.compare.options import OPTIONS, CommandLine
+from httpbed.addons.compare.options import OPTIONS, CommandLine, PlacedOption
 from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.machine import backend
@@ -29,20 +29,16 @@ BOTH = "both"
 """A word of ``--clock``."""
 
 
-def _options(function: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(OPTIONS):
-        default = f"  [default: {option.default}]" if option.default else ""
-        function = click.option(option.flag, metavar=option.example, help=option.help + default)(
-            function
-        )
-    return function
+def _option(option: PlacedOption) -> Callable[[Any], Any]:
+    default = f"  [default: {option.default}]" if option.default else ""
+    return click.option(option.flag, metavar=option.example, help=option.help + default)
 
 
 @verb("compare")
 @click.argument(
     "clients", nargs=-1, required=True, metavar="CLIENT...", shell_complete=options.complete_clients
 )
-@_options
+@options.with_options([*map(_option, OPTIONS)])
 @click.option(
     "--knob",
     "knobs",
