@@ -187,7 +187,6 @@ def _open(path: Path, context: click.Context) -> None:
 
 
 CAMPAIGN = CheckedPath(_open)
-"""A campaign's folder."""
 
 
 # Completion of names in a shell. Each function returns the known names that begin with what is

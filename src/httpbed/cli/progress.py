@@ -117,8 +117,6 @@ def _reason(attempt: Attempt) -> str:
 
 
 class _Bar(Progress):
-    """A bar with further lines below it."""
-
     below: RenderableType = ""
 
     def get_renderables(self) -> Iterable[RenderableType]:

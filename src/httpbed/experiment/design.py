@@ -81,7 +81,6 @@ class Growth:
     design: tuple[Trial, ...]
     """All trials in order: those that the experiment asks for, and those that ran."""
     added: tuple[Trial, ...]
-    """Trials that the earlier design has not."""
     left: tuple[Trial, ...]
     """Trials of the earlier design that never ran and that the experiment does not ask for."""
     kept: tuple[Trial, ...]

@@ -151,7 +151,6 @@ def _duplicate_names(design: PartialDesign) -> Iterator[Mistake]:
 
 
 def _unused(design: PartialDesign, treatments: Sequence[Treatment]) -> Iterator[Mistake]:
-    """Find levels that no treatment uses."""
     for name, levels in design.factors.items():
         used = {treatment[name] for treatment in treatments}
         grouped = _grouped(design, name)

@@ -338,8 +338,6 @@ _ADAPTERS: Mapping[str, TypeAdapter[Any]] = {
 
 @dataclass
 class _Part:
-    """A validated part of a document."""
-
     source: Any
     """The part itself: keeping it alive keeps its ``id`` unique."""
     value: Any

@@ -342,7 +342,6 @@ class ProgramReport:
     last_words: str = ""
     """The end of its error output in one line, printable characters only."""
     timed_out: bool = False
-    """Whether the program reports that it stopped at its time limit."""
     path_events: tuple[PathEvent, ...] = ()
     """In order of time; empty if the program reports none."""
     migrations: MigrationCounts | None = None

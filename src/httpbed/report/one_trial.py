@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from httpbed.report.figures import Plot
 
 MAX_NAMED = 6
-"""Trials that are listed where one is not found."""
 
 
 @dataclass(frozen=True)

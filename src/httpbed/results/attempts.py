@@ -17,7 +17,6 @@ import numpy as np
 from httpbed.store.results import Results
 
 AttemptRow = Mapping[str, Any]
-"""A row of the table of trials."""
 
 
 def valid(results: Results) -> list[dict[str, Any]]:

@@ -87,7 +87,6 @@ class FirstFiles:
     design: Sequence[Trial]
     manifest: Mapping[str, Any]
     files: Mapping[str, Path]
-    """The files that the experiment names, by digest."""
 
     def texts(self) -> dict[str, bytes]:
         """Return the content of the experiment and of the design, by file name."""

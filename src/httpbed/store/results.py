@@ -73,7 +73,6 @@ class Results:
     """The experiment file as parsed, factor references and all, with the levels of that scale."""
     manifest: Mapping[str, Any]
     planned: int
-    """Number of trials in the design."""
     trials: pa.Table
     observations: pa.Table
     checks: pa.Table

@@ -41,7 +41,6 @@ class NetworkHop:
     """Name of the part that answers."""
     http_version: HttpVersion
     transport: Transport
-    """The transport protocol of that version."""
     sender: str
     """Name of the part that sends the bodies: the client or the server."""
     client_host: str

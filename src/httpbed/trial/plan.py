@@ -73,7 +73,6 @@ class CampaignSetup:
     """The files to serve, by their path in a URL."""
     options: PlanOptions = PlanOptions()
     files: Mapping[str, LinkFile] = field(default_factory=dict)
-    """The files that the experiment names, by digest."""
     sites: Mapping[str, Any] = field(default_factory=dict)
     """The sites of its pages, by their keys."""
     kernel: Any = None

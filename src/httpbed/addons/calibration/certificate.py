@@ -34,7 +34,6 @@ class Certificate:
 
     document: Mapping[str, Any]
     digest: str
-    """SHA-256 of the file."""
 
     @property
     def date(self) -> str:

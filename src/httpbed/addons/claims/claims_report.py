@@ -386,7 +386,6 @@ def _statistic(stated: StatedClaim) -> str:
 
 
 def _times(stated: StatedClaim) -> str:
-    """Return the sign of a ratio."""
     if stated.take == "spread":
         return "x"
     is_of_several = stated.share_in or stated.minus or stated.minus_other

@@ -80,7 +80,6 @@ def _opening(results: Results, number: int) -> Iterator[str]:
 
 
 def _scale(results: Results) -> str:
-    """Say what the campaign ran."""
     name = results.manifest.get("scale")
     needed = ", but only what its claims need" if results.manifest.get("for_claims") else ""
     at = f" at scale {name}{needed}" if name else needed

@@ -133,7 +133,6 @@ def _key(host: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _hosts(manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the facts of each machine, by its name."""
     hosts = _hosts_of_sources(manifest)
     of_sources = {name: hosts[block] for block, name in _machines_of_sources(manifest).items()}
     return {**of_sources, **machine_log.hosts(manifest.get(MACHINE_LINES, ()))}

@@ -60,7 +60,6 @@ def report_change(directory: Path, form: str, fail_above: float | None) -> int:
 
 
 def _closing(verdict: GateVerdict, findings: Findings, changes: tuple[TreatmentChange, ...]) -> str:
-    """Return the last line: the verdict and its cause."""
     match verdict:
         case "refused":
             arms = "; ".join(map(selection.in_words, findings.selected))

@@ -60,7 +60,6 @@ def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> Non
 
 
 def _settings(old: Results, new: Results) -> list[Difference]:
-    """List the settings of the experiments that differ."""
     from httpbed.experiment import design
     from httpbed.store import campaign as campaigns
 

@@ -61,8 +61,6 @@ class TreatmentChange(ComparedTreatment):
 
 @dataclass(frozen=True)
 class _Tests:
-    """The p-values of one treatment."""
-
     ratio: LogRatio | None
     worse: float
     """p-value of the hypothesis that it is not worse by more than the margin; 1 without values."""

@@ -35,7 +35,6 @@ class Offer:
     """The congestion controls with which a combination runs, of those that were named."""
 
     sender: str
-    """Name of the program that sends to the client."""
     transport: Transport
     runs: tuple[str, ...]
     skipped: tuple[str, ...]

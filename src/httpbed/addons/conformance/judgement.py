@@ -60,7 +60,6 @@ class Judgement:
     """Seconds from the client's first packet to the delivery of that many bytes, by size."""
     evidence: ConformanceEvidence
     question: str = ""
-    """What the test answers."""
 
     @property
     def passed(self) -> bool:

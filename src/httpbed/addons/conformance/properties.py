@@ -173,7 +173,6 @@ class PropertyResult:
     low: float
     high: float
     unit: str
-    """Written after the figure."""
     passed: bool | None
     """None if it could not be judged."""
     why: str = ""

@@ -89,7 +89,6 @@ class SenderKey:
     implementation: str
     version: str
     sha256: str
-    """Digest of the program."""
     libraries: str
     """SHA-256 over all packages of its root filesystem, or over the digests of the libraries of a
     program of the user's; empty if it has none."""

@@ -32,9 +32,7 @@ class Suite:
     networks: Callable[[Scale, Control], tuple[Network, ...]]
     judge: Callable[[Control, Transfers], Sequence[PropertyResult]]
     notes: Callable[[Transfers], Iterable[str]]
-    """Remarks of the report."""
     controls: frozenset[Control]
-    """The controls that it can judge."""
     is_cited: bool
     """Whether campaigns cite its result."""
     asks_by_control: bool = True

@@ -84,7 +84,6 @@ class HandoverEvidence(AddedEvidence):
     began_ns: int
     """The client's start."""
     ended_ns: int
-    """The client's end."""
     done: tuple[CompletedStep, ...]
     changes: tuple[HandoverChange, ...]
     absences: AbsencesNs

@@ -29,7 +29,6 @@ class HandedCommand:
 
     request: LinkRequest
     folder: Path
-    """The command's working folder."""
     environment: Mapping[str, str]
 
 

@@ -96,7 +96,6 @@ class LinkRun:
     """Packets of the command's own loopback, which never cross the link."""
     real_time: bool
     result: Mapping[str, Any]
-    """The emulator's result."""
 
 
 async def run(request: LinkRequest, say: Say) -> LinkRun:

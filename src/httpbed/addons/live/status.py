@@ -28,7 +28,6 @@ MAX_EVENTS = 8
 """A status lists the attempts that started last."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 Row = Mapping[str, Any]
-"""A row of the table of trials."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,6 @@ class Status:
     name: str
     question: str
     planned: int
-    """Number of trials in the design."""
     planned_at_most: bool
     """Whether treatments may stop earlier, by their interval."""
     outcomes: Counter[str]

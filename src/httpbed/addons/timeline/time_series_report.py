@@ -101,8 +101,6 @@ def _split(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """The trials of a campaign, to be drawn."""
-
     findings: Findings
     results: Results
     rows: Mapping[TreatmentKey, list[dict[str, Any]]]

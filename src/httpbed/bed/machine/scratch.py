@@ -77,7 +77,6 @@ def _is_left(folder: Path) -> bool:
 
 
 def _locked(folder: Path, operation: int) -> int:
-    """Return the descriptor of a folder's lock."""
     handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, operation)

@@ -148,8 +148,6 @@ def _was_closed(handle: int, *, is_folder: bool = True) -> bool:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry of a folder, or of one below it."""
-
     name: str
     about: os.stat_result
     """Its status as the part left it; of a link, the link's own."""

@@ -252,8 +252,6 @@ class _Needing:
 
 
 class _Search:
-    """The search for all libraries of one program."""
-
     def __init__(self, program: Path, loader: Path, processor: tuple[str, str, str]) -> None:
         self.program = program
         self.processor = processor

@@ -39,7 +39,6 @@ from httpbed.bed.machine import guard
 from httpbed.bed.toolbox import build_steps, debian, pypi, root_files
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
-"""Packages of every root."""
 
 _SCHEMA = 2
 _INDEX = "index"
@@ -164,7 +163,6 @@ def _read(home: Path) -> Root | None:
 
 
 def _locked(target: Path, say: Callable[[str], None]) -> AbstractContextManager[int]:
-    """Hold the target's lock."""
     return build_steps.locked(target.with_name(f".{target.name}.lock"), "the same toolbox", say)
 
 

@@ -212,7 +212,6 @@ class _Run:
                 await self.supervisor.make_folder(folder, part)
 
     async def _visits(self) -> dict[str, Exit]:
-        """Run the unmeasured prior visits."""
         ended = {
             visit.part.name: await self.supervisor.run(visit.process)
             for visit in self.attempt.prior_visits

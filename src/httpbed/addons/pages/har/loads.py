@@ -59,7 +59,6 @@ class HarEntry:
     url: str
     request_headers: Fields
     posted: str | None
-    """Body of the request."""
     status: int
     """0 without a response."""
     status_text: str

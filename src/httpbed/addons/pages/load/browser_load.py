@@ -84,7 +84,6 @@ class PageRequest:
     initiator_kind: str = ""
     """``parser``, ``script``, ``preload``, ``other``."""
     redirected_to: str = ""
-    """URL that the response redirected to."""
     connection: str = ""
     """Equal for requests over the same connection."""
     remote: str = ""

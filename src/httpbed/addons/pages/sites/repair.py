@@ -184,8 +184,6 @@ def _with_icon(text: str) -> str:
 
 
 class _Page:
-    """A text under repair."""
-
     def __init__(self, finder: SiteLinks, keep: Callable[[str], bool]) -> None:
         self.repaired = Repaired("")
         self._links, self._keep = finder, keep

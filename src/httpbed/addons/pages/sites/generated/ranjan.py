@@ -68,7 +68,6 @@ class SiteReading:
 
     images: int
     weight: int
-    """Bytes of all bodies."""
     image_bytes: int | None
     """Of each image; None for small images of different lengths."""
 

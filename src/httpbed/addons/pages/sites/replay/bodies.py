@@ -70,7 +70,6 @@ def header(entry: HarEntry, name: str) -> str:
 
 
 _GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
-"""An image of one pixel."""
 _SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 _TEXT = re.compile(r"text/|javascript|ecmascript|json|xml|svg")
 _MIN_FRAME = 8
