@@ -74,7 +74,7 @@ def manifest(
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": settings.command,
         "seed": loaded.experiment.seed,
-        "link": _link(setup),
+        "link": {"backend": setup.options.backend},
         "clock": loaded.experiment.clock,
         **({"clock_reason": settings.clock_reason} if settings.clock_reason else {}),
         "kept": sorted(setup.options.keep),
@@ -101,10 +101,6 @@ def _commit() -> dict[str, str]:
     """Return the commit from which this httpbed was built; empty if it was built without git."""
     file = resources.files("httpbed") / "commit"
     return {"commit": file.read_text(encoding="utf-8")} if file.is_file() else {}
-
-
-def _link(setup: CampaignSetup) -> dict[str, Any]:
-    return {"backend": setup.options.backend}
 
 
 def _program(

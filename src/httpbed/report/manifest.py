@@ -49,11 +49,6 @@ def clock(manifest: Manifest) -> str:
     return MEANING if manifest.get("clock") == "virtual" else ""
 
 
-def _clock(manifest: Manifest) -> tuple[str, str]:
-    """Return what the clock means, and why httpbed chose it, as far as there is anything to say."""
-    return clock(manifest), str(manifest.get("clock_reason") or "")
-
-
 def certificate(manifest: Manifest) -> str:
     """Name the link certificate, or how to get one."""
     if clock(manifest):
@@ -76,7 +71,10 @@ def facts(results: Results) -> list[tuple[str, str]]:
     pairs = [
         ("httpbed", " ".join(str(manifest.get(one) or "") for one in ("httpbed", "commit"))),
         ("started", str(manifest.get("started", ""))),
-        ("clock", "; chosen because ".join(filter(None, _clock(manifest)))),
+        (
+            "clock",
+            "; chosen because ".join(filter(None, (clock(manifest), manifest.get("clock_reason")))),
+        ),
         ("seed", ", ".join(map(str, _seeds(results)))),
         ("blocks", str(results.experiment.blocks)),
         ("trials side by side", str(manifest.get("jobs", ""))),

@@ -171,7 +171,7 @@ class Campaign:
         A damaged attempt in its place is moved to ``damaged``.
         """
         attempts.write(record, folder)
-        final = self._home(record.attempt)
+        final = self.artifacts(record.attempt).parent
         self._make_way(final)
         folder.rename(final)
         above = [final.parents[level] for level in range(4)]  # trial, block, trials, campaign
@@ -216,9 +216,6 @@ class Campaign:
         if reasons := attempts.altered(self.directory.resolve(), place, name):
             raise ValueError("; ".join(reasons))
         return self.artifacts(attempt) / name
-
-    def _home(self, attempt: Attempt) -> Path:
-        return self.artifacts(attempt).parent
 
     def note_run(self, now: datetime, command: str, jobs: str) -> None:
         """Append a line that a run begins."""

@@ -118,7 +118,8 @@ class GrowingCampaign:
 
     def _read(self) -> None:
         self._stamp = _stamp(self.directory)
-        self.results = replace(found := query.read(self.directory), damaged=_sorted(found))
+        whole = query.read(self.directory)
+        self.results = replace(whole, damaged=tuple(sorted(whole.damaged)))
         design = campaigns.open_existing(self.directory).design()
         self._design: dict[str, Trial] = {trial.id: trial for trial in design}
         self._open = Counter(trial.block for trial in design)
@@ -151,10 +152,6 @@ class GrowingCampaign:
             return int(block) in self._open and not self._open[int(block)]
         trial, *number = rest
         return (trial, int(number[0])) in self._seen if number else trial in self._settled
-
-
-def _sorted(results: Results) -> tuple[Damage, ...]:
-    return tuple(sorted(results.damaged))
 
 
 def _stamp(directory: Path) -> tuple[int, int]:

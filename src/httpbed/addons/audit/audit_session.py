@@ -223,7 +223,7 @@ class Audit:
             "passed": self.passed,
             "failed": self.failed,
             "margin": MARGIN,
-            "treatments": [_finite(asdict(treatment)) for treatment in self.treatments],
+            "treatments": [dict(_known(asdict(treatment))) for treatment in self.treatments],
             "null_control": {"differ": self.differing_nulls, "at_most": self.most_nulls},
             "claims": {name: list(verdicts) for name, verdicts in self.claims.items()},
             "changed_claims": self.changed_claims,
@@ -273,10 +273,6 @@ def _differ(sample: Sample, base: Sample) -> bool:
 
 def _values(sample: Sample, blocks: Sequence[int]) -> Floats:
     return np.array([sample.observed[block] for block in blocks])
-
-
-def _finite(values: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(_known(values))
 
 
 def _known(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -227,7 +227,7 @@ class Estimator:
 
     def _largest(self, cells: Sequence[CellLocation], missing: int, side: float) -> Bracket:
         """Return the largest value of the cells, and bounds on it."""
-        value = max((cell.value for cell in cells), key=_number)
+        value = max((cell.value for cell in cells), key=lambda bounded: bounded.value)
         # The lower end holds for any cell, the upper one for all.
         low = max(cell.low(side / len(cells)) for cell in cells)
         high = max(cell.high(side) for cell in cells)
@@ -299,10 +299,6 @@ def _counts_every(claim: CompiledClaim) -> bool:
 def _have_values(cells: Sequence[CellLocation]) -> bool:
     """Whether the cells have values of blocks, as those of shares of trials have not."""
     return all(len(cell.values) > 1 for cell in cells)
-
-
-def _number(value: Bounded) -> float:
-    return value.value
 
 
 def _certain(cells: Sequence[CellLocation], inner: Region, side: float) -> tuple[int, int]:

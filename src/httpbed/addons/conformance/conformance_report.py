@@ -139,12 +139,9 @@ def notes(judgement: Judgement) -> Iterator[str]:
     if strained:
         ran = f"{strained} of {len(trials)} trials ran on a busy machine"
         busy = f"{ran}: what fails there is not judged"
-        yield busy + (", but for a held window, which is certain" if _is_held(judgement) else "")
+        is_held = transfers.held_window() is not None
+        yield busy + (", but for a held window, which is certain" if is_held else "")
     yield from (f"not read: {blind}" for blind in judgement.evidence.unreadable)
-
-
-def _is_held(judgement: Judgement) -> bool:
-    return judgement.evidence.transfers.held_window() is not None
 
 
 def delivered(judgement: Judgement) -> str:

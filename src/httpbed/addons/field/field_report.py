@@ -63,11 +63,10 @@ def sample(made: Measurement, version: str, time: Time) -> Sample:
 
 def request_times(made: Measurement) -> dict[str, Sample]:
     """Return the request times of each version."""
-    return {version: sample(made, version, _request_s) for version in made.wanted.versions}
-
-
-def _request_s(outcome: Outcome) -> float | None:
-    return outcome.request_s
+    return {
+        version: sample(made, version, lambda outcome: outcome.request_s)
+        for version in made.wanted.versions
+    }
 
 
 def ratios(made: Measurement) -> dict[str, Ratio | None]:

@@ -107,12 +107,9 @@ def treatments(document: Document, most: int | None = None) -> RenderableType:
     table.add_column(Text(f"{metric['title']}{covered}"), overflow="fold")
     table.add_column("done", justify="right")
     for row in rows[:most]:
+        levels = [Text(visible(level)) for level in row["levels"].values()]
         value = Text.assemble((row["median"], "bold"), f" {row['interval']}".rstrip())
         done = f"{row['completed']}/{row['planned']}"
-        table.add_row(*map(_name, row["levels"].values()), str(row["n"]), value, done)
+        table.add_row(*levels, str(row["n"]), value, done)
     rest = len(rows[most:]) if most is not None else 0
     return Group(table, Text(f"and {rest} more treatments", "dim")) if rest else table
-
-
-def _name(level: str) -> Text:
-    return Text(visible(level))

@@ -29,7 +29,6 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -156,7 +155,8 @@ def ensure(say: Say) -> GuestKernel:
     require_processor()
     if kernel := find():
         return kernel
-    with _locked(say) as lock:
+    lock_file = _target().with_name(f".{NAME}.lock")
+    with build_steps.locked(lock_file, "the guest's kernel", say) as lock:
         return find() or _build(lock, say)
 
 
@@ -281,11 +281,6 @@ def _failure(log: Path) -> HostError:
 def last_run(log: str) -> str:
     """Return what the last of several runs wrote to the log, from the configuration on."""
     return log.rpartition(_BEGINS)[2]
-
-
-def _locked(say: Say) -> AbstractContextManager[int]:
-    """Hold the lock of all builds of the kernel."""
-    return build_steps.locked(_target().with_name(f".{NAME}.lock"), "the guest's kernel", say)
 
 
 def _target() -> Path:

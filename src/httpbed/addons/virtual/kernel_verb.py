@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict
 
 from httpbed.addons.virtual import guest_kernel
-from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.cli.echo import echo, say
 from httpbed.cli.options import json_option
@@ -26,8 +25,5 @@ def command(*, accept_expired: bool, as_json: bool) -> None:
     if accept_expired and guest_kernel.find() is None:
         root_filesystem.ensure(guest_kernel.TOOLS, say=say, accept_expired=True)
     built = guest_kernel.ensure(say)
-    echo(json.dumps({"schema": 1, **_kernel_as_json(built)}, indent=2) if as_json else built.path)
-
-
-def _kernel_as_json(built: GuestKernel) -> dict[str, object]:
-    return {**asdict(built), "path": str(built.path)}
+    values = {"schema": 1, **asdict(built), "path": str(built.path)}
+    echo(json.dumps(values, indent=2) if as_json else built.path)

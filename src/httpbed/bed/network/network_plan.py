@@ -144,7 +144,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
             than there are addresses; an access link is not the client's.
     """
-    ends = _ends(topology)
+    ends = tuple(routes.link_ends(topology, index) for index in range(len(topology.links)))
     draws = Draws(seed, block, files or {}, live)
     noted = records or PacketRecords()
     config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
@@ -165,10 +165,6 @@ def plan(  # noqa: PLR0913 - optional arguments have names
         buffers=buffers or {},
         monitor=network_commands.access_monitor(client) if access else None,
     )
-
-
-def _ends(topology: Topology) -> tuple[tuple[End, End], ...]:
-    return tuple(routes.link_ends(topology, index) for index in range(len(topology.links)))
 
 
 def _disciplines(shaped: tuple[tuple[str, ...], ...]) -> list[ProcessSpec]:

@@ -28,7 +28,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -116,7 +115,8 @@ def ensure(contents: Contents, *, say: Callable[[str], None], accept_expired: bo
     if root := find(contents):
         return root
     target = _home() / contents.name
-    with _locked(target, say) as lock:
+    lock_file = target.with_name(f".{target.name}.lock")
+    with build_steps.locked(lock_file, "the same toolbox", say) as lock:
         is_accepted = accept_expired or debian.accepts_expired_here()
         options = [debian.EVEN_EXPIRED] if is_accepted else []
         return find(contents) or _build(target, contents, lock, say, options)
@@ -160,10 +160,6 @@ def _read(home: Path) -> Root | None:
         index=record.get("index", ""),
         index_expired=record.get("index_expired", False),
     )
-
-
-def _locked(target: Path, say: Callable[[str], None]) -> AbstractContextManager[int]:
-    return build_steps.locked(target.with_name(f".{target.name}.lock"), "the same toolbox", say)
 
 
 def _build(

@@ -32,7 +32,6 @@ from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import FileTransfer
 from httpbed.trial import client_requests, parts
 from httpbed.trial.checks import protocol
-from httpbed.trial.client_requests import RequestLog
 from httpbed.trial.content import Content, targets
 from httpbed.trial.evidence import AttemptEvidence, Body, JudgedAttempt
 from httpbed.trial.hops import Chain, address
@@ -206,13 +205,11 @@ def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
         where=where,
         passed=bool(logs) and not wrong and not unreadable,
         # A server that refuses a body may end before it has logged that; its client tells more.
-        figure=max(wrong or logs, key=_has_requests).statuses_in_words() if logs else "none",
+        figure=max(wrong or logs, key=lambda log: bool(log.requests)).statuses_in_words()
+        if logs
+        else "none",
         limit=limit,
     )
-
-
-def _has_requests(log: RequestLog) -> bool:
-    return bool(log.requests)
 
 
 def _lengths(chain: Chain, size: int, evidence: AttemptEvidence, where: str) -> Check:
