@@ -10,8 +10,8 @@ import pytest
 
 from httpbed.addons.conformance import (
     bcp133,
+    conformance_figures,
     conformance_report,
-    envelope_report,
     envelope_suite,
 )
 from httpbed.addons.conformance.competition import SharedTransfer, Split
@@ -113,7 +113,7 @@ def test_the_suite_compares_with_the_kernel_in_the_senders_place() -> None:
     assert alike.is_for_the_reader
     later = results["envelope beside CUBIC: delay by which it is moved"]
     assert later.observed == pytest.approx(40, abs=2)
-    assert len([*envelope_report.plots(seen)]) == 1
+    assert [plot.name for plot in conformance_figures.plots(seen, "reno")] == ["envelopes"]
     assert all("differ in nothing" in note for note in envelope_suite.notes(seen))
     assert {(compared.control or 0) > 0.9 for compared in envelope_suite.compared(seen)} == {True}
 
@@ -139,7 +139,7 @@ def test_a_sender_without_a_region_is_not_seen() -> None:
     results = envelope_suite.judge("cubic", seen)
     assert {result.observed for result in results} == {None}
     assert {result.n for result in results} == {0}
-    assert not [*envelope_report.plots(seen)]
+    assert not conformance_figures.plots(seen, "reno")
     assert not [*envelope_suite.notes(seen)]
 
 

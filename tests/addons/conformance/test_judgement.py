@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from httpbed.addons.conformance import conformance_figures as windows
 from httpbed.addons.conformance import conformance_report as conformance
 from httpbed.addons.conformance import conformance_session
 from httpbed.addons.conformance import sender as records
 from httpbed.addons.conformance import senders_report as senders
-from httpbed.addons.conformance import windows_report as windows
 from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
 from httpbed.addons.conformance.networks import networks
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers

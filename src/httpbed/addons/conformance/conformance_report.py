@@ -10,8 +10,7 @@ from statistics import median
 
 from rich.text import Text
 
-from httpbed.addons.conformance import envelope_report
-from httpbed.addons.conformance import windows_report as windows
+from httpbed.addons.conformance import conformance_figures
 from httpbed.addons.conformance.certificate import Certificate, Row
 from httpbed.addons.conformance.competition import (
     ONE_WAY_S,
@@ -24,7 +23,6 @@ from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
 from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer
 from httpbed.base import units
 from httpbed.report import terminal
-from httpbed.report.figures import Plot
 from httpbed.report.phrasing import few
 from httpbed.report.terminal import Console
 
@@ -55,7 +53,9 @@ def certificate(judgement: Judgement) -> Certificate:
         rows=[_row(finding, names, has_networks) for finding in judgement.findings],
         notes=list(notes(judgement)),
         evidence=judgement.evidence,
-        plots=lambda: _plots(judgement),
+        plots=lambda: conformance_figures.plots(
+            judgement.evidence.transfers, judgement.sender.judged_as
+        ),
         delivered=delivered(judgement),
     )
 
@@ -153,12 +153,6 @@ def delivered(judgement: Judgement) -> str:
         for size, seconds in judgement.short_s.items()
     )
     return ", ".join(texts)
-
-
-def _plots(judgement: Judgement) -> Iterator[Plot]:
-    transfers = judgement.evidence.transfers
-    yield from envelope_report.plots(transfers)
-    yield from windows.plots(transfers, judgement.sender.judged_as)
 
 
 def show_competition(flows: Sequence[str], evidence: ConformanceEvidence, out: Console) -> None:

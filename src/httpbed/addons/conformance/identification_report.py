@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from httpbed.addons.conformance.certificate import Certificate, Row
+from httpbed.addons.conformance.conformance_figures import PANEL_IN
 from httpbed.addons.conformance.conformance_report import who
 from httpbed.addons.conformance.fingerprint import BEGIN_S, STEP_S, Fingerprint, drawn
 from httpbed.addons.conformance.flight import Floats
@@ -20,7 +21,6 @@ from httpbed.addons.conformance.identification import (
     nearest_in,
     references,
 )
-from httpbed.addons.conformance.windows_report import PANEL_IN
 from httpbed.base import units
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot
 from httpbed.report.svg import PALETTE, QUIET, VisibleFigure

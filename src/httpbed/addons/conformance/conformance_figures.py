@@ -1,4 +1,4 @@
-"""Plots: bytes in flight over time, a panel for each network, and throughput against models."""
+"""Figures of a test: envelopes, bytes in flight over time, and throughput against models."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
+from httpbed.addons.conformance import bcp133
+from httpbed.addons.conformance.envelope import Envelope
+from httpbed.addons.conformance.envelope_suite import Compared, compared
 from httpbed.addons.conformance.flight import delivered
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import BBR, Control
@@ -25,9 +28,14 @@ NARROW = 4
 
 
 def plots(transfers: Transfers, judged_as: Control) -> list[Plot]:
-    """Draw windows, what was delivered at the start, and throughput with its control's model."""
+    """Draw what a test shows; throughput with the model of the control that it is judged as."""
     with mpl.rc_context(STYLE):
-        return [*_windows(transfers), *_delivery(transfers), *_throughput(transfers, judged_as)]
+        return [
+            *_envelopes(transfers),
+            *_windows(transfers),
+            *_delivery(transfers),
+            *_throughput(transfers, judged_as),
+        ]
 
 
 def _windows(transfers: Transfers) -> Iterator[Plot]:
@@ -196,3 +204,44 @@ def _against_loss(
     curve = np.geomspace(min(losses), max(losses), 50)
     line = [expected(float(loss), trials[0]) for loss in curve]
     axes.plot(100 * curve, line, color=colour, linewidth=1, label=f"{rtt_s * 1e3:g} ms")
+
+
+def _envelopes(transfers: Transfers) -> Iterator[Plot]:
+    """Draw a panel for each network in which both envelopes are seen."""
+    drawn = [
+        (one, one.sender, one.envelopes[one.kernel])
+        for one in compared(transfers)
+        if one.sender is not None and one.kernel in one.envelopes
+    ]
+    if not drawn:
+        return
+    figure = VisibleFigure(figsize=(WIDTH_IN, 3.2), layout="constrained")
+    panels = figure.subplots(1, len(drawn), squeeze=False)[0]
+    for axes, (one, sender, kernel) in zip(panels, drawn, strict=True):
+        _envelope_panel(axes, one, sender, kernel)
+    yield Plot(
+        name="envelopes",
+        caption="Throughput against queueing delay, a point for each ten round trips, beside a flow"
+        " of the kernel. The regions hold the 95 % of the points nearest to the mean; the figure is"
+        " the conformance of both.",
+        alternative="Regions of delay and throughput of the sender and of the kernel's.",
+        figure=figure,
+    )
+
+
+def _envelope_panel(axes: Axes, one: Compared, sender: Envelope, kernel: Envelope) -> None:
+    _draw_envelope(axes, kernel, f"the kernel's {bcp133.TITLES[one.kernel]}", QUIET)
+    _draw_envelope(axes, sender, "the sender", PALETTE[1])
+    title = f"{one.network.title}: {sender.conformance(kernel):.2f}"
+    axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+    axes.set_xlabel("queueing delay (ms)")
+    axes.set_ylabel("throughput (Mbit/s)")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_envelope(axes: Axes, one: Envelope, label: str, colour: str) -> None:
+    axes.fill(*one.corners.T, color=colour, alpha=0.25, linewidth=0)
+    axes.plot(*one.points.T, "o", color=colour, markersize=3, label=label)
