@@ -166,7 +166,8 @@ def test_the_seed_decides_the_losses() -> None:
     up = next(way for way in told["link"]["directions"] if way["to"] == "far")
     key = seeds.stream_key(11, 0, "command-far", "command->far", "loss")
     assert up["packets"]["in"] == count
-    assert up["lost_numbers"] == fates.lost_numbers(key, 0.2, count)
+    drawn = {"model": "bernoulli", "key": key, "probability": 0.2}
+    assert up["lost_numbers"] == fates.lost(drawn, count)
     assert told["seed"] == 11
 
 

@@ -35,16 +35,20 @@ def test_the_golden_file_has_what_can_go_wrong() -> None:
     assert MOST in {number for _, number, _ in WORDS}
 
 
+def lost_numbers(key: int, probability: float, count: int) -> list[int]:
+    return fates.lost({"model": "bernoulli", "key": key, "probability": probability}, count)
+
+
 def test_fewer_packets_meet_the_same_fates() -> None:
     """A transfer that ends early shares its losses with one that goes on."""
     assert (fates.draws(7, 1000)[:10] == fates.draws(7, 10)).all()
-    long = fates.lost_numbers(7, 0.1, 1000)
-    assert [number for number in long if number < 10] == fates.lost_numbers(7, 0.1, 10)
+    long = lost_numbers(7, 0.1, 1000)
+    assert [number for number in long if number < 10] == lost_numbers(7, 0.1, 10)
 
 
 def test_more_loss_only_adds_to_the_lost() -> None:
     """Treatments that differ in loss alone share the packets that both lose."""
-    assert set(fates.lost_numbers(7, 0.02, 5000)) < set(fates.lost_numbers(7, 0.04, 5000))
+    assert set(lost_numbers(7, 0.02, 5000)) < set(lost_numbers(7, 0.04, 5000))
 
 
 @pytest.mark.parametrize(
@@ -52,14 +56,14 @@ def test_more_loss_only_adds_to_the_lost() -> None:
 )
 def test_the_ends_of_the_scale(probability: float, count: int, lost: list[int]) -> None:
     """Nothing is lost at 0, everything at 1, and no packet has no fate."""
-    assert fates.lost_numbers(7, probability, count) == lost
+    assert lost_numbers(7, probability, count) == lost
 
 
 def test_a_draw_that_equals_the_probability_is_no_loss() -> None:
     """Lost is what is drawn below it, as in the emulator."""
     third = float(fates.draws(7, 3)[2])
-    assert 2 not in fates.lost_numbers(7, third, 3)
-    assert 2 in fates.lost_numbers(7, float(np.nextafter(third, 1)), 3)
+    assert 2 not in lost_numbers(7, third, 3)
+    assert 2 in lost_numbers(7, float(np.nextafter(third, 1)), 3)
 
 
 def test_draws_are_uniform() -> None:
@@ -130,7 +134,7 @@ def test_listed_losses_are_those_that_have_come() -> None:
 def test_a_probability_that_changes_keeps_the_draws() -> None:
     """Each packet is compared with what held for its number, the last that was set."""
     model = {"model": "bernoulli", "key": "7", "probability": 0.02}
-    low, high = (fates.lost_numbers(7, share, 1000) for share in (0.02, 0.1))
+    low, high = (lost_numbers(7, share, 1000) for share in (0.02, 0.1))
     expected = [n for n in low if n < 400] + [n for n in high if 400 <= n < 700]
     found = fates.lost(model, 1000, [(400, 0.5), (400, 0.1), (700, 0.0)])
     assert found == expected
@@ -148,7 +152,7 @@ def test_bursts_that_change_lose_alike_in_both_states() -> None:
 
 def test_a_list_that_changes_is_replaced_by_the_draws_of_key_0() -> None:
     """As a link for which no loss was described."""
-    key_0 = fates.lost_numbers(0, 0.3, 100)
+    key_0 = lost_numbers(0, 0.3, 100)
     assert fates.lost(None, 100, [(0, 0.3)]) == key_0
     listed = {"model": "listed", "numbers": [3, 17, 60]}
     assert fates.lost(listed, 100, [(50, 0.3)]) == [3, 17, *(n for n in key_0 if n >= 50)]
@@ -157,7 +161,7 @@ def test_a_list_that_changes_is_replaced_by_the_draws_of_key_0() -> None:
 def test_copies_and_damage_have_their_own_draws() -> None:
     """Damage takes two of each packet: whether, and where."""
     chance = {"probability": 0.1, "key": "7"}
-    assert fates.chosen(chance, 50, 1) == fates.lost_numbers(7, 0.1, 50)
+    assert fates.chosen(chance, 50, 1) == lost_numbers(7, 0.1, 50)
     drawn = fates.draws(7, 100)[::2]
     assert fates.chosen(chance, 50, 2) == [n for n in range(50) if drawn[n] < 0.1]
     assert fates.chosen(None, 50, 1) == fates.chosen(None, 50, 2) == []

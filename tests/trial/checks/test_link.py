@@ -277,7 +277,8 @@ def test_a_loss_change_before_the_first_packet_applies_to_all() -> None:
     config = planned(**CHANGING)
     result = happened(config)
     result["changes"][0]["next_number"] = None
-    lost = fates.lost_numbers(int(config["links"][0]["directions"][1]["loss"]["key"]), 0.5, COUNT)
+    key = config["links"][0]["directions"][1]["loss"]["key"]
+    lost = fates.lost({"model": "bernoulli", "key": key, "probability": 0.5}, COUNT)
     result["directions"][1]["lost_numbers"] = lost
     result["directions"][1]["packets"] |= {"lost": len(lost), "delivered": COUNT - len(lost)}
     assert broken(config, result) == []

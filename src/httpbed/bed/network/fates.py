@@ -35,11 +35,6 @@ def draws(key: int, count: int) -> Floats:
     return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def lost_numbers(key: int, probability: float, count: int) -> list[int]:
-    """Return the numbers of the packets, among ``count``, that independent loss drops."""
-    return flagged(draws(key, count) < probability)
-
-
 def lost(
     model: Mapping[str, Any] | None, count: int, changes: Sequence[tuple[int, float]] = ()
 ) -> list[int]:

@@ -258,7 +258,7 @@ def short_names(requests: Sequence[PageRequest]) -> list[str]:
     return [names[request.url] for request in requests]
 
 
-def short_name(request: PageRequest, most: int = MAX_NAME, depth: int = 1) -> str:
+def short_name(request: PageRequest, depth: int = 1) -> str:
     """Name a resource by the last parts of its path; beyond the first of them by its host, too."""
     try:
         parts = urlsplit(request.url)
@@ -270,4 +270,4 @@ def short_name(request: PageRequest, most: int = MAX_NAME, depth: int = 1) -> st
         text = request.url
     if request.url.startswith("data:"):
         text = "data:"
-    return shortened(visible(text), most)
+    return shortened(visible(text), MAX_NAME)
