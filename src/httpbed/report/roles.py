@@ -81,7 +81,7 @@ def _fetched(document: Document, node: Any) -> str:
     forms = {
         "files": "{} files" if "interval" in node else "{} files at once",
         "wave": "{} together",
-        "interval": "every {}",
+        "interval": "every {}" if "wave" in node else "one every {}",
         "connections": "over at most {} connection(s)",
         "rounds": "{} rounds",
         "resumption": "resumption {}",
