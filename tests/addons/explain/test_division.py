@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from httpbed.addons.explain.division import Division, divide
+from httpbed.addons.explain.rounds import Rounds
 from httpbed.addons.explain.transfer import Protocol, Transfer
 from window_sender import DELAY, MS, PAYLOAD, ROUND_TRIP, TRANSMISSION, WindowSender, as_upload
 
@@ -269,8 +270,19 @@ def test_a_client_that_waits_for_leave_to_send_has_a_round_trip_and_the_server()
     assert found.costs()["path"] == ROUND_TRIP + 2 * DELAY
 
 
+@pytest.mark.parametrize(("after", "opens"), [(DELAY, False), (2 * ROUND_TRIP, True)])
+def test_only_what_a_server_sends_after_it_has_data_opens_a_window(after: int, opens: bool) -> None:
+    """A session ticket comes before, and acknowledges nothing new, too."""
+    upload = as_upload(WindowSender(120, lambda acked: 10 + acked).transfer())
+    known = np.maximum(upload.answers.acknowledged, 1)
+    upload = replace(upload, answers=replace(upload.answers, acknowledged=known))
+    ticket = replies(upload, upload.request or 0, after)
+    place = int(np.flatnonzero(ticket.answers.payload == 80)[0])
+    assert Rounds(ticket).opens_window(place) == opens
+
+
 def replies(upload: Transfer, request: int, after: int) -> Transfer:
-    """Return an upload with a packet of the server that gives leave to send."""
+    """Return an upload with one more packet of the server, so long after the request."""
     answers, left = upload.answers, request + after
     place = int(np.searchsorted(answers.sent, left))
     values = {name: np.insert(getattr(answers, name), place, 0) for name in answers.__annotations__}

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from httpbed.addons.conformance.flight import DUPLICATES, Flight, Packets, flight
-from httpbed.addons.explain.transfer import Numbers, Sent, Transfer
+from httpbed.addons.explain.transfer import FAR, Numbers, Sent, Transfer
 
 NS = 1_000_000_000
 PLATEAU_ROUNDS = 4
@@ -183,13 +183,23 @@ class Rounds:
 
         Over TCP its numbers tell: TCP's own window, or a frame of HTTP/2 in the payload; a
         duplicate does neither. Over QUIC it comes later than an acknowledgement may, when another
-        answer has already acknowledged all that had arrived.
+        answer has already acknowledged all that had arrived. What its sender sent before it had any
+        data, such as session tickets, opens no window that was used up.
         """
+        if self.answers.sent[answer] < self._first_arrival:
+            return False
         is_none = self._is_no_acknowledgement(answer)
         if self.transfer.protocol == "tcp":
             return is_none
         late = self._held_ns(answer)
         return is_none and late > MAX_ACK_DELAY_NS + self.transfer.reaction_ns
+
+    @cached_property
+    def _first_arrival(self) -> int:
+        """When the first large packet that was sent after the request reached the receiver."""
+        data = self.data
+        came = (data.sent >= (self.transfer.request or 0)) & ~data.lost
+        return int(data.arrived[came & (2 * data.payload >= self.full)].min(initial=FAR))
 
     def _is_no_acknowledgement(self, answer: int) -> bool:
         """Whether an answer tells of no packet that another one has not acknowledged before."""
