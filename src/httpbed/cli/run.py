@@ -207,7 +207,7 @@ def exit_code(tally: Tally) -> int:
 
 def every_trial_failed(tally: Tally) -> str:
     """Return a line with the commonest reason if every trial failed; else an empty text."""
-    failed = tally.outcomes["failed"]
+    failed = tally.outcomes["failed"] + tally.outcomes["unsupported"]
     if not failed or failed != tally.outcomes.total():
         return ""
     (_, reason), _ = tally.reasons.most_common(1)[0]

@@ -98,6 +98,8 @@ class AttemptEvidence:
     """Whether a part filled its folder, which slows the machine down, too."""
     killed_for_memory: int = 0
     """Processes of this machine that the kernel killed for lack of memory while the client ran."""
+    unsupported: frozenset[str] = frozenset()
+    """Parts whose programs ended by the status that says that they cannot do what was asked."""
     disorder: Mapping[str, str] = field(default_factory=dict)
     """What was wrong with the folders that parts left."""
 
@@ -171,11 +173,12 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
     reader = _Reader(planned, catalog, artifacts)
     reports = reader.reports()
     files = AttemptFiles(planned, artifacts, evidence, link)
+    exits = _exits(evidence, reports)
     additions = TRIAL_ADDITIONS.provided(planned.scenario.words)
     added = filter(None, (addition.read(files) for addition in additions))
     return AttemptEvidence(
         failures=evidence.get("failures", {}),
-        exits=_exits(evidence, reports),
+        exits=exits,
         stopped=frozenset(evidence.get("stopped", ())),
         survivors=frozenset(evidence.get("survivors", ())),
         client_s=evidence.get("client_s", 0.0),
@@ -193,6 +196,7 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
         added={type(one): one for one in added},
         excess=evidence.get("excess", False),
         killed_for_memory=evidence.get("killed_for_memory", 0),
+        unsupported=reader.unsupported(exits),
         disorder=evidence.get("disorder", {}),
     )
 
@@ -233,6 +237,15 @@ class _Reader:
             name
             for name, implementation in self.planned.scenario.implementations.items()
             if not self.catalog[implementation].logs_requests(_role(name, self.planned.hops))
+        )
+
+    def unsupported(self, exits: Mapping[str, Exit]) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, implementation in self.planned.scenario.implementations.items()
+            if name in exits
+            and exits[name].status is not None
+            and exits[name].status == self.catalog[implementation].unsupported_status
         )
 
     def reports(self) -> dict[str, ProgramReport]:

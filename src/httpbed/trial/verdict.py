@@ -17,7 +17,7 @@ from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL, SENT
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.trial import Attempt, Check, Outcome, Record, Trial
+from httpbed.experiment.trial import Attempt, Check, Outcome, OutcomeKind, Record, Trial
 from httpbed.experiment.workload import FileTransfer
 from httpbed.trial import client_requests, evidence
 from httpbed.trial.checks import bed, link, subject
@@ -323,7 +323,8 @@ def outcome(checks: Sequence[Check], observed: AttemptEvidence, *remarks: str) -
         return Outcome(kind="timed out", reason="; ".join(reasons))
     if broken:
         reasons = filter(None, [_reasons(broken), *remarks])
-        return Outcome(kind="failed", reason="; ".join(reasons))
+        kind: OutcomeKind = "unsupported" if observed.unsupported else "failed"
+        return Outcome(kind=kind, reason="; ".join(reasons))
     return Outcome(kind="completed")
 
 

@@ -244,7 +244,7 @@ class Supervisor:
         try:
             await self._request(next(self._ids), request)
         except RefusalError as refusal:
-            raise SubjectError(_not_started(process)) from refusal
+            raise NotReadyError(process) from refusal
 
     async def _request(self, number: int, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._reader.done() or self._process.stdin is None:
@@ -357,8 +357,16 @@ def _keep_niceness(pid: int) -> None:
             Path(f"/proc/{pid}/autogroup").write_text(str(niceness))
 
 
+class NotReadyError(SubjectError):
+    """A program did not become ready."""
+
+    def __init__(self, process: Process) -> None:
+        self.ended = process.exit.result() if process.exit.done() else None
+        """How it ended; None if it still runs."""
+        super().__init__(_not_started(process))
+
+
 def _not_started(process: Process) -> str:
-    """Return the message for a program that did not become ready."""
     spec = process.spec
     program, ports = spec.argv[0].rpartition("/")[2], str(spec.ready)
     how = f"{program} did not listen on {ports} within {START_TIMEOUT_S:g} s"

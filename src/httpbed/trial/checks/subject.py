@@ -150,7 +150,12 @@ def _files(
 ) -> Iterator[Check]:
     evidence, stores = attempt.evidence, attempt.stores_bodies(chain)
     retried = chain.roles.client.retry != "none"
-    yield (protocol.retry_statuses if retried else _statuses)(chain, evidence, where)
+    proving = stores and workload.transfers_of_each == 1
+    yield (
+        protocol.retry_statuses(chain, evidence, where)
+        if retried
+        else _statuses(chain, evidence, where, proving=proving)
+    )
     if workload.last_request_s:
         yield _intervals(chain, evidence, where)
     contents = [attempt.setup.contents[target.path] for target in targets(workload)]
@@ -180,13 +185,14 @@ def _intervals(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
     )
 
 
-def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
+def _statuses(chain: Chain, evidence: AttemptEvidence, where: str, *, proving: bool) -> Check:
     """Check the status of every response: each log has exactly one 200 per request.
 
     An upload may have another status of success. It proves nothing of the body: a server may answer
     before it has read it.
     An empty log of a program that keeps one is wrong, too: its records, perhaps of retries and
     resets, were lost.
+    Where neither end logs requests, bodies that are ``proving`` are the only evidence: all stored.
     """
     requests = chain.workload.requests()
     descriptor = STATUS_OF_ONE if requests == 1 else STATUS
@@ -201,6 +207,10 @@ def _statuses(chain: Chain, evidence: AttemptEvidence, where: str) -> Check:
         if log.statuses().total() != requests or not log.statuses().keys() <= {*accepted}
     ]
     unreadable = client_requests.complaints(chain.responders, evidence)
+    if not logs and proving and chain.client in evidence.silent and not unreadable:
+        return descriptor.result(
+            where=where, passed=None, figure=protocol.NOT_REPORTED, limit=limit
+        )
     return descriptor.result(
         where=where,
         passed=bool(logs) and not wrong and not unreadable,

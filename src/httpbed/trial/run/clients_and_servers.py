@@ -23,7 +23,7 @@ from typing import Any
 from httpbed.base.errors import SubjectError
 from httpbed.bed.sandbox.dialogue import last_error_lines, time_bounded
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
-from httpbed.bed.sandbox.supervisor import START_TIMEOUT_S, Process, Supervisor
+from httpbed.bed.sandbox.supervisor import START_TIMEOUT_S, NotReadyError, Process, Supervisor
 from httpbed.trial.attempt_plan import PlannedClient
 
 # Starts servers and proxies side by side, watches and ends them.
@@ -41,17 +41,19 @@ class RunningServers:
     specs: Mapping[str, ProcessSpec]
     starting: Mapping[str, asyncio.Task[Process]]
 
-    async def failures(self) -> dict[str, str]:
-        """Wait until all are ready; return why some failed."""
+    async def failures(self) -> tuple[dict[str, str], dict[str, Exit]]:
+        """Wait until all are ready; return why some failed, and how those of them ended."""
         async with time_bounded("the start of servers and proxies", START_TIMEOUT_S):
             done = await asyncio.gather(*self.starting.values(), return_exceptions=True)
-        failures = {}
+        failures, ended = dict[str, str](), dict[str, Exit]()
         for name, result in zip(self.starting, done, strict=True):
             if isinstance(result, SubjectError):
                 failures[name] = f"{result}{last_error_lines(self.supervisor, self.specs[name])}"
+                if isinstance(result, NotReadyError) and result.ended:
+                    ended[name] = result.ended
             elif isinstance(result, BaseException):
                 raise result
-        return failures
+        return failures, ended
 
     def survivors(self) -> list[str]:
         """Return the names of those that still run."""

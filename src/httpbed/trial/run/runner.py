@@ -164,10 +164,10 @@ class _Run:
             return evidence
 
     async def _subject_runs(self, servers: RunningServers, emulator: Emulator) -> dict[str, Any]:
-        failures = await servers.failures()
+        failures, ended = await servers.failures()
         self.phases.end("server")
         if failures:
-            return {"failures": failures}
+            return {"failures": failures, "exits": _as_json(ended)}
         visits = await self._visits()
         if any(not ended.clean for ended in visits.values()):
             return {"exits": _as_json(visits)}
