@@ -47,6 +47,7 @@ LEFT_OUT = {
 OF_SLOW = r"aioquic|envoy"
 """Lines that only the slow walk runs."""
 OTHER_PAGES = {
+    "arrivals": "virtual time; tests/trial/checks/test_intervals.py",
     "calibration": "an hour",
     "ci": "builds from PyPI, or the user's",
     "compare": "half an hour, and files of the user; tests/addons/compare",
@@ -55,6 +56,7 @@ OTHER_PAGES = {
     "explain": "files of the user; tests/namespaces/test_explain.py",
     "handovers": "test_guides.py",
     "har": "loads of pages; test_replays.py",
+    "images": "images of the user; test_images.py",
     "install": "another machine; tests/install",
     "many-machines": "several machines; test_cluster.py",
     "own-binary": "a program from PyPI",

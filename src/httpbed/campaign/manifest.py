@@ -267,7 +267,7 @@ def _lacking(
 def _required_version(
     recipe: Recipe, reported: ReportedVersion, wanted: Mapping[str, Collection[str]]
 ) -> str:
-    if reported.version is None and recipe.install.binary:
+    if reported.version is None and recipe.install.is_users_own:
         return UNKNOWN
     if reported.version is None:
         raise HostError(

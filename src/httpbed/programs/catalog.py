@@ -98,12 +98,10 @@ class Catalog:
         """Return the contents of each needed root filesystem -> the recipes that use it.
 
         Recipes that need none are left out. ``names`` defaults to all recipes, except those that
-        are installed on demand.
+        are installed on demand, and the user's images.
         """
         if names is None:
-            names = (
-                recipe.name for recipe in self.recipes.values() if not recipe.install.on_demand
-            )
+            names = (recipe.name for recipe in self.recipes.values() if recipe.install.is_unasked)
         needed: dict[Contents, list[str]] = {}
         for name in sorted(set(names)):
             if contents := self.recipes[name].install.contents():

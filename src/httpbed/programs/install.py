@@ -15,7 +15,7 @@ from httpbed.base.errors import Mistake, RejectedValueError, require_none
 from httpbed.base.value import Value
 from httpbed.bed.toolbox import elf, pypi
 from httpbed.bed.toolbox.elf import DamagedError
-from httpbed.bed.toolbox.root_filesystem import Contents
+from httpbed.bed.toolbox.root_filesystem import IMAGES, Contents
 
 if TYPE_CHECKING:
     from httpbed.programs.recipe import Recipe
@@ -54,7 +54,7 @@ def _names_wheels(requirement: str, wheels: Iterable[str]) -> None:
 
 
 class Install(Value):
-    """A program's origin: packages of a Debian suite, httpbed's executable, or the user's."""
+    """A program's origin: a Debian suite, an image, httpbed's executable, or the user's."""
 
     suite: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9-]*$")
     """Debian suite of the program's root filesystem."""
@@ -70,6 +70,13 @@ class Install(Value):
     """Whether the root filesystem is built only for those who name the program."""
     own: str | None = Field(default=None, pattern=r"^httpbed-[a-z]+$")
     """Name of an executable that comes with httpbed."""
+    image: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
+    """A container image in the toolbox: the digest of its configuration, which contains those of
+    its layers."""
+    contract: str | None = Field(default=None, pattern=r"^[a-z]+(-[a-z]+)*$")
+    """The contract that folders of the image were prepared for when it was imported."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Variables of the environment that the image states."""
     binary: str | None = None
     """The user's executable: a path, relative to the recipe's folder, or a name on the user's PATH.
 
@@ -82,15 +89,18 @@ class Install(Value):
 
     @model_validator(mode="after")
     def _comes_from_one_place(self) -> Install:
-        places = [self.suite is not None, self.own is not None, self.binary is not None]
-        if sum(places) != 1:
-            msg = "say exactly one of suite (with packages or pypi), own, and binary"
+        places = [self.suite, self.own, self.binary, self.image]
+        if sum(place is not None for place in places) != 1:
+            msg = "say exactly one of suite (with packages or pypi), own, binary, and image"
             raise ValueError(msg)
         if (self.suite is not None) != bool(self.packages or self.pypi):
             msg = "packages and pypi belong to a suite, and a suite has at least one of them"
             raise ValueError(msg)
         if self.on_demand and self.suite is None:
             msg = "on_demand belongs to a suite; other programs are never installed unasked"
+            raise ValueError(msg)
+        if (self.contract or self.variables) and self.image is None:
+            msg = "contract and variables belong to an image"
             raise ValueError(msg)
         if self.needs and self.binary is None:
             msg = "needs belongs to a binary; a suite's root filesystem is whole"
@@ -116,8 +126,25 @@ class Install(Value):
             return self
         return self.model_copy(update={"binary": str(folder / Path(self.binary).expanduser())})
 
+    @property
+    def is_users_own(self) -> bool:
+        """Whether the user brings the program, so that its digest may be all that identifies it."""
+        return self.binary is not None or self.image is not None
+
+    @property
+    def has_root(self) -> bool:
+        """Whether the program is in a root filesystem of the toolbox."""
+        return self.suite is not None or self.image is not None
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether the toolbox installs the program for those who name none."""
+        return self.suite is not None and not self.on_demand
+
     def contents(self) -> Contents | None:
         """Return what the program's root filesystem contains; None if it is this machine's own."""
+        if self.image is not None:
+            return Contents(IMAGES, frozenset(filter(None, (self.image, self.contract))))
         if self.suite is None:
             return None
         pinned = (pypi.pinned(name, wheels.values()) for name, wheels in self.pypi.items())
@@ -125,7 +152,7 @@ class Install(Value):
 
     def program(self, name: str) -> str | None:
         """Return the path of recipe ``name``'s program inside a trial; None if a root has it."""
-        if self.suite is not None:
+        if self.has_root:
             return None
         return f"{self.folder(name)}/{self.own or 'program'}"
 
@@ -138,13 +165,15 @@ class Install(Value):
         return f"{PROGRAMS}/{name}" if self.own else OF_THE_USER
 
     def environment(self, name: str) -> dict[str, str]:
-        """Return the variables with which such a program finds the libraries beside it."""
-        return {} if self.suite is not None else {"LD_LIBRARY_PATH": self.folder(name)}
+        """Return the image's variables, or those by which the libraries beside it are found."""
+        return self.variables if self.has_root else {"LD_LIBRARY_PATH": self.folder(name)}
 
     def summary(self) -> str:
         """Return the origin in a few words."""
         if self.own or self.binary:
             return f"httpbed's own {self.own}" if self.own else f"your own: {self.binary}"
+        if self.image:
+            return f"your image {self.image.removeprefix('sha256:')[:12]}"
         return str(self.contents())
 
 

@@ -382,7 +382,7 @@ class AddedPrograms:
 
     name: str
     package: str
-    """It has the folders ``recipes`` and ``builtin``: programs that recipes start in a part."""
+    """Its folders ``recipes`` and ``builtin``: programs that recipes start in a part."""
     parsers: Mapping[str, str]
     """A parser's name in recipes -> ``module:function`` of the recipe's file."""
 
@@ -393,7 +393,8 @@ ADDED_PROGRAMS = Seam("programs", AddedPrograms)
 def shipped_folders(name: str) -> list[Traversable]:
     """Return the folders of this name: the core's, and those of addons."""
     packages = ["httpbed.programs", *(programs.package for programs in ADDED_PROGRAMS.provided())]
-    return [resources.files(package) / name for package in packages]
+    folders = (resources.files(package) / name for package in packages)
+    return [folder for folder in folders if folder.is_dir()]
 
 
 @cache

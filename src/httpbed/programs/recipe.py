@@ -100,7 +100,7 @@ class Recipe(Value):
     """A sentence that users should read."""
     install: Install
     version: VersionCommand | None = None
-    """None only for a user's binary without such a command; its digest identifies it."""
+    """None only for a user's binary or image without such a command; a digest identifies it."""
     run: Run
     run_as: dict[RoleName, Run] = Field(default_factory=dict)
     """Runs of single roles that differ from ``run``."""
@@ -117,6 +117,8 @@ class Recipe(Value):
     """Retries of failed downloads that are possible as a client."""
     ranges: bool = True
     """Whether, as a server, it answers range requests (RFC 9110 section 14)."""
+    unsupported_status: int | None = None
+    """Exit status by which it says that it does not support what a trial asks of it."""
     client_left: ClientLeft = ClientLeft()
     """How it logs a response whose client left before its end."""
     digest: str = ""
@@ -239,6 +241,8 @@ class Recipe(Value):
         if knob is None:
             known = ", ".join(sorted(self.knobs)) or "none"
             return f"{self.name} has no knob {name!r}; known: {known}"
+        if value in knob.refused:
+            return f"{name} = {value!r} cannot be measured: {knob.refused[value]}"
         if not knob.accepts(value):
             return f"{name} does not accept {value!r}; use: {knob.domain()}"
         return ""

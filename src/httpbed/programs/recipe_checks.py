@@ -54,7 +54,7 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
         yield Mistake("upstream_http_versions", "belongs to a proxy, and a proxy needs it")
     for name in sorted(set(recipe.knobs) & RESERVED):
         yield Mistake(f"knobs.{name}", "is a variable that every recipe has", "choose another name")
-    if recipe.version is None and recipe.install.binary is None:
+    if recipe.version is None and not recipe.install.is_users_own:
         yield Mistake("version", "is missing", "add a command that reports the version")
     yield from _retrying_mistakes(recipe)
     yield from _workload_mistakes(recipe)
@@ -138,7 +138,7 @@ def _programs(run: Run) -> Iterator[Mistake]:
 
 def _variables(recipe: Recipe, run: Run) -> Iterator[Mistake]:
     always = VARIABLES | set(recipe.knobs)
-    always |= set() if recipe.install.suite and not run.program else {PROGRAM}
+    always |= set() if recipe.install.has_root and not run.program else {PROGRAM}
     variables = always | set(run.keep) | set(run.choose)
     usable = {"keep": always, "choose": variables}
     for place, text in run.templates():

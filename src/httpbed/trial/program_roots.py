@@ -123,7 +123,7 @@ def ensure(
         ConfigError: The user's executables cannot be run; with every reason.
     """
     wanted = [catalog[name] for name in sorted(set(names))]
-    places = _places_here((recipe for recipe in wanted if recipe.install.suite is None), say)
+    places = _places_here((recipe for recipe in wanted if not recipe.install.has_root), say)
     installs = catalog.installs(recipe.name for recipe in wanted)
     own = own or {}
     roots, failures = build([root_filesystem.TOOLS, *own.values(), *installs], say=say)
@@ -177,7 +177,8 @@ def state(recipe: Recipe) -> tuple[bool, str]:
     contents = recipe.install.contents()
     if contents:
         root = root_filesystem.find(contents)
-        return root is not None, f"in {root.name}" if root else "not built yet"
+        absent = "not imported yet" if recipe.install.image else "not built yet"
+        return root is not None, f"in {root.name}" if root else absent
     if program := compiled.PROGRAMS.get(str(recipe.install.own)):
         built = program.find()
         return built is not None, str(built or "not built yet")

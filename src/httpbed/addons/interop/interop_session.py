@@ -125,7 +125,7 @@ class CheckedProgram:
         """Return a sentence for each reason why the program does not fit its recipe."""
         name, command = self.recipe.name, self.recipe.version
         if self.version.version is None:
-            return [] if self.recipe.install.binary else [self.version.absence(name)]
+            return [] if self.recipe.install.is_users_own else [self.version.absence(name)]
         lacking = command.lacking(self.version.output, self.recipe.http_versions) if command else ()
         return [f"{name} {reason}" for reason in lacking]
 

@@ -39,9 +39,16 @@ from httpbed.bed.toolbox import build_steps, debian, pypi, root_files
 
 BASE = ("base-files", "ca-certificates", "libc-bin")
 
+IMAGES = "image"
+"""In place of a suite: the root is a container image that the user has imported."""
+
 _SCHEMA = 2
 _INDEX = "index"
-_DEVICES = ("console", "full", "null", "ptmx", "random", "tty", "urandom", "zero")
+DEVICES = frozenset(
+    f"dev/{name}"
+    for name in ("console", "full", "null", "ptmx", "random", "tty", "urandom", "zero")
+)
+"""Devices of this machine that every part has."""
 _USERS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
 _GROUPS = "root:x:0:\nnogroup:x:65534:\n"
 
@@ -51,6 +58,8 @@ class Contents:
     """The requested contents of a root."""
 
     suite: str
+    """A suite of Debian, or :data:`IMAGES`, whose only packages are the image's digest and the
+    contract that it was prepared for."""
     packages: frozenset[str] = frozenset()
     """Packages of the suite, without :data:`BASE` and dependencies."""
     pypi: frozenset[str] = frozenset()
@@ -114,12 +123,44 @@ def ensure(contents: Contents, *, say: Callable[[str], None], accept_expired: bo
     """
     if root := find(contents):
         return root
+    if contents.suite == IMAGES:
+        raise HostError(
+            f"{contents} is not in the toolbox",
+            "import it from its file: httpbed toolbox import IMAGE",
+        )
     target = _home() / contents.name
     lock_file = target.with_name(f".{target.name}.lock")
     with build_steps.locked(lock_file, "the same toolbox", say) as lock:
         is_accepted = accept_expired or debian.accepts_expired_here()
         options = [debian.EVEN_EXPIRED] if is_accepted else []
         return find(contents) or _build(target, contents, lock, say, options)
+
+
+def add(contents: Contents, fill: Callable[[Path], None], *, say: Callable[[str], None]) -> Root:
+    """Return the root with the contents of an image; have ``fill`` write it if it is missing.
+
+    ``fill`` gets the root's empty folder. Nothing is left of it if ``fill`` raises.
+    """
+    target = _home() / contents.name
+    lock_file = target.with_name(f".{target.name}.lock")
+    with build_steps.locked(lock_file, "the same toolbox", say):
+        if root := find(contents):
+            return root
+        partial = target.with_name(f".{target.name}.partial")
+        _delete(partial)
+        (partial / "root").mkdir(parents=True)
+        try:
+            fill(partial / "root")
+        except BaseException:
+            _delete(partial)
+            raise
+        record = {
+            "schema": _SCHEMA,
+            "suite": contents.suite,
+            "packages": sorted(contents.packages),
+            "versions": {contents.suite: " ".join(sorted(contents.packages))},
+        }
+        return _finish(target, partial, record)
 
 
 def find(contents: Contents) -> Root | None:
@@ -189,8 +230,13 @@ def _build(
         "wheels": wheels,
         "index": index.made.isoformat() if index.made else "",
         "index_expired": index.is_expired(now),
-        "built": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+    return _finish(target, partial, record)
+
+
+def _finish(target: Path, partial: Path, record: Mapping[str, object]) -> Root:
+    """Write the record of a partial root, and give the root its name."""
+    record = {**record, "built": datetime.now(UTC).isoformat(timespec="seconds")}
     (partial / "record.json").write_text(json.dumps(record, indent=2) + "\n")
     partial.rename(target)
     root = _read(target)
@@ -288,8 +334,8 @@ def _complete(root: Path) -> None:
     (root / "etc/passwd").write_text(_USERS)
     (root / "etc/group").write_text(_GROUPS)
     (root / "tmp").chmod(0o1777)
-    for name in _DEVICES:  # mount points of the host's devices in a sandbox
-        (root / "dev" / name).touch()
+    for name in DEVICES:  # mount points of the host's devices in a sandbox
+        (root / name).touch()
     for name in ("pts", "shm"):
         (root / "dev" / name).mkdir(exist_ok=True)
     shell = root / "usr/bin/sh"
@@ -329,7 +375,7 @@ class ProgramIdentity:
 
 def program_identity(root: Root, program: str) -> ProgramIdentity:
     """Identify a program by its name on the root's PATH, or by its path inside the root."""
-    path = _find_program(root.path, program)
+    path = find_program(root.path, program)
     if path is None:
         raise HostError(
             f"{program} is not in the toolbox of {root.suite}",
@@ -370,11 +416,12 @@ def _user_file_digest(file: Path) -> str:
 
 def tool_command(root: Root, program: str) -> list[str] | None:
     """Return the command that runs a root's tool from outside; None if there is none."""
-    path = _find_program(root.path, program)
+    path = find_program(root.path, program)
     return None if path is None else root_files.loading(root.path, path)
 
 
-def _find_program(root: Path, program: str) -> str | None:
+def find_program(root: Path, program: str) -> str | None:
+    """Return the path, without links, of a program of a root; None if there is none."""
     places = [program] if program.startswith("/") else [f"{place}/{program}" for place in _PATH]
     for place in places:
         path = root_files.resolved(root, place)

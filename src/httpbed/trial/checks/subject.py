@@ -192,7 +192,7 @@ def _statuses(chain: Chain, evidence: AttemptEvidence, where: str, *, proving: b
     before it has read it.
     An empty log of a program that keeps one is wrong, too: its records, perhaps of retries and
     resets, were lost.
-    Where neither end logs requests, bodies that are ``proving`` are the only evidence: all stored.
+    ``proving``: every body is stored, which proves the answers where neither end logs requests.
     """
     requests = chain.workload.requests()
     descriptor = STATUS_OF_ONE if requests == 1 else STATUS

@@ -1,0 +1,123 @@
+"""Unpacks the layers of an image into a tree: entries, whiteouts, and digests of what was read.
+
+Whiteouts are those of OCI layers: ``.wh.NAME`` hides NAME of the layers below, ``.wh..wh..opq``
+hides all that they have in its folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+import tarfile
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from httpbed.addons.images.archive import (
+    CHUNK_BYTES,
+    Allowance,
+    Archive,
+    Unpacked,
+    mismatch,
+    opened_entries,
+    refusal,
+    require,
+    require_digest,
+)
+from httpbed.addons.images.image import Image, Layer
+from httpbed.addons.images.tree import Tree
+from httpbed.base.errors import RejectedValueError
+from httpbed.bed.toolbox import root_filesystem
+
+MAX_ENTRIES = 500_000
+"""Of all layers of an image; the image of a whole desktop has 200,000."""
+HIDES, HIDES_ALL, OF_AUFS = ".wh.", ".wh..wh..opq", ".wh..wh."
+_REFUSED = {
+    tarfile.CHRTYPE: "a device node",
+    tarfile.BLKTYPE: "a device node",
+    tarfile.FIFOTYPE: "a named pipe",
+}
+OF_NAMES = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EINVAL})
+"""Errors of a name or a link, not of this machine."""
+_BUILD_AGAIN = "build the image again without it"
+
+
+class Unpacking:
+    """The unpacking of one image."""
+
+    def __init__(self, archive: Archive, image: Image) -> None:
+        self._archive, self._image = archive, image
+        self._allowance = Allowance.of(archive.place, archive.size)
+        self.entries = 0
+
+    def into(self, tree: Tree) -> None:
+        """Unpack the layers, the lowest first.
+
+        Raises:
+            ConfigError: A layer is missing, changed, damaged, too large, or no layer.
+        """
+        for number, layer in enumerate(self._image.layers, start=1):
+            if layer.digest:
+                require_digest(self._archive, layer.blob, layer.digest)
+            tree.begin_layer()
+            place = f"{self._archive.place}: layer {number} of {len(self._image.layers)}"
+            with require(self._archive, layer.blob) as blob:
+                self._unpack(blob, layer, place, tree)
+
+    def how_far(self) -> str:
+        """Say how much is unpacked."""
+        return f"{self.entries} entries, {self._allowance.used / 1e6:.0f} MB"
+
+    def _unpack(self, blob: BinaryIO, layer: Layer, place: str, tree: Tree) -> None:
+        stream = Unpacked(blob, place, self._allowance)
+        for tar, member in opened_entries(place, stream, "r|"):
+            self.entries += 1
+            if self.entries > MAX_ENTRIES:
+                reason = f"has more than {MAX_ENTRIES} files and folders"
+                raise refusal(self._archive.place, reason, "leave out of it what is not used")
+            try:
+                _add(tree, tar, member)
+            except RejectedValueError as error:
+                remedy = error.remedy or _BUILD_AGAIN
+                raise refusal(f"{place}: {member.name}", error.reason, remedy) from None
+            except tarfile.TarError as error:
+                raise refusal(f"{place}: {member.name}", f"is damaged: {error}") from None
+            except OSError as error:
+                if error.errno not in OF_NAMES:
+                    raise
+                reason = f"cannot be written: {error.strerror}"
+                raise refusal(f"{place}: {member.name}", reason, _BUILD_AGAIN) from None
+        if (real := stream.digest()) != layer.content:
+            raise mismatch(self._archive, layer.blob, layer.content, real)
+
+
+def _add(tree: Tree, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+    folder, name = posixpath.split(member.name.rstrip("/"))
+    if name == HIDES_ALL:
+        tree.hide_below(folder)
+    elif name.startswith(OF_AUFS):
+        return  # other marks of aufs, which the OCI does not have
+    elif name.startswith(HIDES):
+        tree.hide(posixpath.join(folder, name.removeprefix(HIDES)))
+    elif member.ischr() and posixpath.normpath(member.name) in root_filesystem.DEVICES:
+        return  # every part has these of this machine
+    elif member.isdir():
+        tree.make_folder(member.name)
+    elif member.issym():
+        tree.link(member.name, member.linkname)
+    elif member.islnk():
+        tree.link_hard(member.name, member.linkname)
+    elif member.isreg() and not member.issparse():
+        runs = bool(member.mode & 0o111)
+        tree.write(member.name, _chunks(tar, member), runs=runs, at_s=member.mtime)
+    else:
+        raise RejectedValueError(f"is {_REFUSED.get(member.type, 'an entry of an unknown kind')}")
+
+
+def _chunks(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+    left = member.size
+    file = tar.extractfile(member)
+    while left and file and (chunk := file.read(min(left, CHUNK_BYTES))):
+        left -= len(chunk)
+        yield chunk
+    if left:
+        raise RejectedValueError("ends before its end")

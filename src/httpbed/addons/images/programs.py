@@ -1,0 +1,7 @@
+"""The program that starts endpoints of quic-interop-runner in a part; recipes name it."""
+
+from __future__ import annotations
+
+from httpbed.programs.protocol import AddedPrograms
+
+PROGRAMS = AddedPrograms(name="images", package="httpbed.addons.images", parsers={})
