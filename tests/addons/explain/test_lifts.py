@@ -51,6 +51,12 @@ def with_roles(**roles: Any) -> dict[str, Any]:
     return {**DOCUMENT, "roles": {**DOCUMENT["roles"], **roles}}
 
 
+def test_a_stated_buffer_is_left_to_the_kernel() -> None:
+    small = {"implementation": "curl", "http_version": "2", "tcp_receive_buffer": "64 kB"}
+    first = next(lifted("receiver's window", with_roles(client=small)))
+    assert first.document == with_roles(client={"implementation": "curl", "http_version": "2"})
+
+
 def test_a_window_is_lifted_by_its_knob_and_nothing_else_changes() -> None:
     (lift,) = lifted("fixed window", held=by_knob())
     assert lift.document["roles"]["server"] == {

@@ -7,7 +7,7 @@ a lift that makes an impossible scenario is none.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ LOSSES = ("loss", "corruption", "policing")
 CONTROLS = ("bbr", "bbr2", "cubic")
 """Congestion controls to try, the one that gives way least to losses first."""
 WAYS = ("up", "down")
+TCP_BUFFERS = {"tcp_receive_buffer", "tcp_send_buffer"}
 UNPACED = ("cubic", "reno")
 """Congestion controls to try against pacing."""
 
@@ -118,6 +119,20 @@ def _all_windows(scene: _Scene) -> Iterator[Lift]:
         yield scene.lift(what, lambda changed: _set_knobs(changed, part, knobs))
 
 
+def _adapted_buffers(scene: _Scene) -> Iterator[Lift]:
+    """Leave a stated buffer of TCP sockets to the kernel, which adapts it."""
+    hop = Scenario.model_validate(scene.document).hops()[0]
+    for part in (hop.client, hop.server):
+        stated = TCP_BUFFERS & role_table(scene.document, part).keys()
+
+        def change(changed: Document, part: str = part, stated: Iterable[str] = stated) -> None:
+            for key in stated:
+                del role_table(changed, part)[key]
+
+        if stated:
+            yield scene.lift(f"no {' and '.join(sorted(stated))} of the {part}", change)
+
+
 def _no_losses(scene: _Scene) -> Iterator[Lift]:
     if not scene.has_losses:
         return
@@ -191,8 +206,8 @@ def _no_competitors(scene: _Scene) -> Iterator[Lift]:
 _Maker = Callable[[_Scene], Iterator[Lift]]
 _AFTER_LOSS: tuple[_Maker, ...] = (_no_losses, _longer_queue, _other_control)
 _MAKERS: Mapping[str, tuple[_Maker, ...]] = {
-    "fixed window": (_named_window, _all_windows),
-    "receiver's window": (_named_window, _all_windows),
+    "fixed window": (_named_window, _adapted_buffers, _all_windows),
+    "receiver's window": (_named_window, _adapted_buffers, _all_windows),
     "recovery": _AFTER_LOSS,
     "timeout": _AFTER_LOSS,
     "congestion window": _AFTER_LOSS,
