@@ -17,6 +17,9 @@ from httpbed.base.errors import RejectedValueError
 from httpbed.base.units import Bytes, Seconds
 from httpbed.base.value import Value
 
+MIN_INTERVAL_S, MAX_INTERVAL_S = 0.0001, 60.0
+"""Programs get whole microseconds; 1000 requests take 16.7 h at most, so every trial ends."""
+
 DownloadCapability = Literal[
     "download",
     "parallel",
@@ -172,7 +175,7 @@ class Download(FileTransfer):
     rounds: int = Field(default=1, ge=1, le=1000, strict=True)
     """Number of times that all files are fetched, one after another. From the second round on, the
     connections are warm."""
-    interval: Seconds | None = Field(default=None, gt=0)
+    interval: Seconds | None = Field(default=None, ge=MIN_INTERVAL_S, le=MAX_INTERVAL_S)
     """Requests begin every interval, whether or not earlier ones have ended (open arrivals). A file
     time counts from when its request was due. Default: all files of a round are requested at once.
     """

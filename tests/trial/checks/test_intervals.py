@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from httpbed.experiment.experiment import LONGEST_TIME_LIMIT_S
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
 from httpbed.trial import plan
@@ -57,12 +58,20 @@ def test_the_last_request_is_due_at_the_last_interval(
         {"files": 20, "interval": "20 ms", "wave": 20},
         {"files": 5, "interval": "20 ms", "rounds": 2},
         {"files": 5, "interval": "0 ms"},
+        {"files": 5, "interval": "0.1 us"},
     ],
 )
 def test_an_interval_without_effect_is_a_mistake(keys: dict[str, object]) -> None:
     """A setting that changes nothing would be a false label."""
     with pytest.raises(ValidationError):
         download(**keys)
+
+
+def test_an_interval_is_bounded() -> None:
+    """The default time limit follows the last request, so it bounds nothing by itself."""
+    assert download(files=1000, interval="60 s").last_request_s < LONGEST_TIME_LIMIT_S
+    with pytest.raises(ValidationError):
+        download(files=2, interval="1e30 s")
 
 
 def test_a_client_that_fetched_all_at_once_has_failed() -> None:
