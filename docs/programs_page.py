@@ -33,6 +33,7 @@ STACKS = (
 SURPRISES = {
     "bun": "refuses about every second HTTP/3 handshake of curl 8.23 that names a server",
     "curl-cffi": "as Firefox, its HTTP/3 reaches no server, and its HTTP/2 has a window of 128 kB",
+    "niquests": "in virtual time its HTTP/3 library aborts (signal 6) before it sends a packet",
     "picoquic": "CUBIC keeps its window after a loss, and gets 6 to 40 times what CUBIC allows",
     "quic-go": "Reno begins with 28 packets in flight, and keeps 0.7 of its window after a loss",
     "traefik": "over HTTP/2 to Envoy it passes requests of HTTP/3 on, which Envoy answers with 400",
