@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import platform
 import subprocess
 import tarfile
@@ -43,10 +44,20 @@ def layer(*entries: tuple[tarfile.TarInfo, bytes], of: Mapping[Path, str] | None
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path, name in (of or {}).items():
-            tar.add(path, name)
+            tar.add(path, name, filter=_readable(path, name))
         for info, data in entries:
             tar.addfile(info, io.BytesIO(data) if info.isreg() else None)
     return buffer.getvalue()
+
+
+def _readable(path: Path, name: str) -> Callable[[tarfile.TarInfo], tarfile.TarInfo | None]:
+    """Leave out what only root reads, such as ``/etc/ssl/private``."""
+
+    def kept(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        source = path / os.path.relpath(info.name, name)
+        return info if info.issym() or os.access(source, os.R_OK) else None
+
+    return kept
 
 
 def zstd(data: bytes) -> bytes:
