@@ -158,6 +158,16 @@ def test_a_client_with_a_retry_fetches_one_file_once(more: dict[str, int]) -> No
     assert "one file once" in result(stated)["roles.client.retry"]
 
 
+@pytest.mark.parametrize(("version", "places"), [("2", 0), ("3", 2)])
+def test_a_tcp_buffer_over_http_3_is_a_mistake(version: str, places: int) -> None:
+    """No socket would have it."""
+    stated = cast(
+        {"implementation": "curl", "http_version": version, "tcp_receive_buffer": "64 kB"},
+        {"implementation": "nginx", "tcp_send_buffer": "64 kB"},
+    )
+    assert len(result(stated)) == places
+
+
 def test_a_proxy_cannot_serve_a_recorded_page() -> None:
     """Each origin has its own name and certificate, which a proxy does not have."""
     stated = cast(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Strict, WithJsonSchema
 
 from httpbed.base.errors import RejectedValueError
 
@@ -215,6 +215,14 @@ Bytes = Annotated[
     BeforeValidator(parse_size),
     WithJsonSchema({"type": "string", "examples": ["1 MB"]}),
 ]
+
+
+def _parse_count(value: object) -> object:
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+Count = Annotated[int, Strict(), BeforeValidator(_parse_count)]
+"""A whole number; also as a text, because the levels of factors are texts."""
 
 
 # Quantities as users type them in a shell: ``10mbit``, ``50ms`` and ``4%``, as in ``tc``.

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from httpbed.base.errors import RejectedValueError
-from httpbed.base.units import Bytes, Seconds
+from httpbed.base.units import Bytes, Count, Seconds
 from httpbed.base.value import Value
 
 MIN_INTERVAL_S, MAX_INTERVAL_S = 0.0001, 60.0
@@ -118,9 +118,9 @@ class FileTransfer(Workload):
 
     size: Bytes = Field(le=10**10)
     """Size of each file. Its content is random text generated from the experiment's seed."""
-    files: int = Field(default=1, ge=1, le=1000, strict=True)
+    files: Count = Field(default=1, ge=1, le=1000)
     """Number of files of this size that are transferred at the same time."""
-    connections: int = Field(default=1, ge=1, le=100, strict=True)
+    connections: Count = Field(default=1, ge=1, le=100)
     """Number of connections. HTTP/1.1 browsers open six. HTTP/2 and HTTP/3 use one; more are
     rejected."""
 
@@ -172,14 +172,14 @@ class Download(FileTransfer):
 
     kind: Literal["download"]
     """``download``: one GET request for each file."""
-    rounds: int = Field(default=1, ge=1, le=1000, strict=True)
+    rounds: Count = Field(default=1, ge=1, le=1000)
     """Number of times that all files are fetched, one after another. From the second round on, the
     connections are warm."""
     interval: Seconds | None = Field(default=None, ge=MIN_INTERVAL_S, le=MAX_INTERVAL_S)
     """Requests begin every interval, whether or not earlier ones have ended (open arrivals). A file
     time counts from when its request was due. Default: all files of a round are requested at once.
     """
-    wave: int = Field(default=1, ge=1, le=1000, strict=True)
+    wave: Count = Field(default=1, ge=1, le=1000)
     """Number of requests that begin together in each interval."""
     resumption: Resumption = "none"
     """``resumed``: the client has a TLS ticket from an earlier visit, which is not measured (RFC

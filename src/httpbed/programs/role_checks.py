@@ -111,6 +111,7 @@ def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[RoleMistake]
             yield from _retry_mistakes(assigned, recipe)
             yield from _knob_mistakes(assigned, recipe)
             yield from _control_mistakes(assigned, recipe)
+            yield from _buffer_mistakes(assigned)
             yield from _chain_mistakes(assigned, recipe, catalog)
 
 
@@ -272,6 +273,17 @@ def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Rol
         return
     if reason := recipe.refuses_control(assigned.transport, algorithm):
         yield RoleMistake((*assigned.path, "congestion_control"), reason)
+
+
+def _buffer_mistakes(assigned: _RoleAssignment) -> Iterator[RoleMistake]:
+    """Yield a mistake for a TCP buffer of a client or server over QUIC: it would change nothing."""
+    if assigned.role == "proxy" or assigned.transport == "tcp":
+        return
+    for name in ("tcp_receive_buffer", "tcp_send_buffer"):
+        if assigned.document.get(name) is not None:
+            reason = f"the {assigned.role} has no TCP socket over HTTP/3"
+            remedy = "delete it, or exclude these treatments"
+            yield RoleMistake((*assigned.path, name), reason, remedy)
 
 
 def _chain_mistakes(

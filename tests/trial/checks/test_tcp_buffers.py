@@ -79,8 +79,8 @@ def test_every_socket_has_the_stated_buffer(
     assert check.passed is passed
 
 
-def test_http_3_has_no_socket_with_such_a_buffer() -> None:
-    """The check says so and rejects nothing; without a stated buffer it does not exist."""
+def test_sockets_that_were_not_read_reject_nothing() -> None:
+    """Over HTTP/3 there are none; without a stated buffer the check does not exist."""
     (check,) = judged(stated(H3_CLEAN, client=SMALL), H3_CLEAN)
     assert check.passed is None
     assert not judged(stated(), H2_LOSS)

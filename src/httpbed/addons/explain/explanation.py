@@ -95,7 +95,9 @@ class Divided:
         whole, costs = self.division.whole, self.division.costs()
         busy = sum(costs.get(name, 0) for name in NEEDS_NO_LIFTING)
         link = f"the link was busy for {duration_text(busy)} ({_share(busy, whole)})"
-        texts = [f"{duration_text(whole)}, of which {link}"]
+        time = f"{duration_text(whole)}, of which {link}"
+        is_whole = self.outcome == "completed"
+        texts = [time if is_whole else f"The trial {self.outcome}; divided are its first {time}"]
         for name, cost in self.ranked[:MAX_NAMED]:
             if cost < SLIGHT * whole and len(texts) > 1:
                 break

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validato
 
 from httpbed.base import spellings
 from httpbed.base.errors import RejectedValueError
-from httpbed.base.units import Bytes
+from httpbed.base.units import Bytes, Count
 from httpbed.base.value import Value, form_by_key
 from httpbed.experiment.workload import PageCapability, PageVisit, Resumption, Workload
 
@@ -43,11 +43,6 @@ MAX_OBJECTS = 1000
 MAX_SLOWDOWN = 100
 HTML_BYTES_EACH = 100
 """Approximate bytes of HTML for each image of a synthetic page."""
-
-
-def _count(value: object) -> object:
-    """Accept a count written as a text, because the levels of factors are texts."""
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 def _factor(value: object) -> object:
@@ -117,7 +112,7 @@ class NamedPage(KnownPage):
 class SyntheticPage(KnownPage):
     """A page of equal images, after Biswal and Gnawali (2016, section 3.2)."""
 
-    objects: Annotated[int, Field(ge=1, le=MAX_OBJECTS, strict=True), BeforeValidator(_count)]
+    objects: Count = Field(ge=1, le=MAX_OBJECTS)
     """Number of images."""
     size: Annotated[Bytes, AfterValidator(_image_size)]
     """Size of each image, from 100 B to 100 MB."""
