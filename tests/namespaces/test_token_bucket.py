@@ -78,6 +78,8 @@ def taken(
         place = folder / f"{backend}-{attempt}"
         asyncio.run(cell_runner.run(BURST, Bench(root, SEED, backend, tamper=tamper), place))
         passage = session.read_evidence(BURST, place, {}, SEED).passages[DOWN]
+        sent, seen = len(passage.sent_s), len(passage.arrived_s)
+        assert seen, f"{backend}: of {sent} packets none was seen; {sorted(place.rglob('*'))}"
         if not stretched(passage):
             return [int(number) for number in passage.numbers()]
     pytest.fail("this machine stretches every burst")
