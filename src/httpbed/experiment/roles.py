@@ -27,6 +27,8 @@ TCP_CONTROLS = ("reno", "cubic", "bbr", "bic", "htcp", "vegas", "westwood")
 """What an experiment may choose over TCP: the algorithms of the guests' kernel. A machine's own
 kernel may lack some, which is checked before the first trial."""
 DEFAULT_CONTROL = "cubic"
+TCP_BUFFERS = ("tcp_receive_buffer", "tcp_send_buffer")
+"""Keys of a role that no QUIC socket heeds."""
 MIN_BUFFER_BYTES, MAX_BUFFER_BYTES = 4096, 2**30
 
 

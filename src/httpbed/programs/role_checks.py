@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from httpbed.experiment.roles import FIXED, HttpVersion, Transport, transport_below
+from httpbed.experiment.roles import FIXED, TCP_BUFFERS, HttpVersion, Transport, transport_below
 from httpbed.experiment.workload import Capability
 from httpbed.experiment.workload_kinds import parse as workload_of
 from httpbed.programs.catalog import Catalog, unknown
@@ -279,7 +279,7 @@ def _buffer_mistakes(assigned: _RoleAssignment) -> Iterator[RoleMistake]:
     """Yield a mistake for a TCP buffer of a client or server over QUIC: it would change nothing."""
     if assigned.role == "proxy" or assigned.transport == "tcp":
         return
-    for name in ("tcp_receive_buffer", "tcp_send_buffer"):
+    for name in TCP_BUFFERS:
         if assigned.document.get(name) is not None:
             reason = f"the {assigned.role} has no TCP socket over HTTP/3"
             remedy = "delete it, or exclude these treatments"

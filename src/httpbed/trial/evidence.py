@@ -173,7 +173,7 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
     reader = _Reader(planned, catalog, artifacts)
     reports = reader.reports()
     files = AttemptFiles(planned, artifacts, evidence, link)
-    exits = _exits(evidence, reports)
+    exits, sockets = _exits(evidence, reports), reader.sockets()
     additions = TRIAL_ADDITIONS.provided(planned.scenario.words)
     added = filter(None, (addition.read(files) for addition in additions))
     return AttemptEvidence(
@@ -186,8 +186,8 @@ def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEviden
         pressure=evidence.get("pressure", {}),
         link=link,
         pings_s=reader.pings_s(),
-        algorithms={part: algorithms(text) for part, text in reader.sockets().items()},
-        buffers={part: buffers(text) for part, text in reader.sockets().items()},
+        algorithms={part: algorithms(text) for part, text in sockets.items()},
+        buffers={part: buffers(text) for part, text in sockets.items()},
         reports=reports,
         fairness=reader.fairness(),
         qdiscs=_qdiscs(artifacts),

@@ -68,8 +68,16 @@ def prior_visit(client: Part) -> Part:
     """Describe the prior visit, in which a client gets its ticket and nothing is measured."""
     name = prior_visit_name(client.name)
     fetch = FileToFetch(PRIOR.path, f"{BODIES}/{name}{PRIOR.path}")
-    one = replace(client, fetches=(fetch,), connections=1, rounds=1, interval_s=0.0, wave=1)
-    return replace(one, name=name, visit="prior")
+    return replace(
+        client,
+        name=name,
+        fetches=(fetch,),
+        connections=1,
+        rounds=1,
+        interval_s=0.0,
+        wave=1,
+        visit="prior",
+    )
 
 
 def process(part: Part, implementation: Implementation, owner: str) -> ProcessSpec:

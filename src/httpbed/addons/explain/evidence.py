@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.addons.explain import capture, decryption, qlog_trace
+from httpbed.addons.explain import capture, qlog_trace
 from httpbed.addons.explain.capture import Headers
 from httpbed.addons.explain.qlog_trace import Trace
 from httpbed.addons.explain.transfer import (
@@ -33,6 +33,7 @@ from httpbed.addons.explain.transfer import (
     Sent,
     Transfer,
     following,
+    other_end,
     unwrapped,
 )
 from httpbed.addons.explain.transfer import Path as NetworkPath
@@ -41,7 +42,6 @@ from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.workload import Sender
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 
@@ -248,13 +248,15 @@ class _Reading:
             keylog = untrusted_files.text(self.artifacts / KEYS, most=MAX_KEYLOG_BYTES)
         except (OSError, ValueError):
             return data, answers
+        from httpbed.addons.explain import decryption  # slow, and most trials keep no secrets
+
         with capture.mapped(self.artifacts / CAPTURE) as raw:
             datagrams = [
                 [bytes(raw[begin:end]) for begin, end in headers.payload_places()]
                 for headers in (data_headers, answer_headers)
             ]
         sender = self.scenario.workload.sender
-        receiver: Sender = "client" if sender == "server" else "server"
+        receiver = other_end(sender)
         ids = [decryption.connection_id_bytes(flow) for flow in datagrams]
         sent, answered = (
             None if of_other is None else decryption.packets(flow, known, of_other)

@@ -29,7 +29,7 @@ from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.addons.pages.report.critical_path_report import LoadPath
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.cli.echo import echo
 from httpbed.cli.options import factor_levels
 from httpbed.experiment.factorial import treatment_key
@@ -159,8 +159,7 @@ def pair(results: Results, why: tuple[str, str]) -> list[Row]:
             levels.append(_levels(results, SEPARATOR.split(words), "--why"))
         except ConfigError as error:
             mistakes += error.mistakes
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     rows = list[Row]()
     for words, wanted in zip(why, levels, strict=True):
         fitting = [row for row in attempts.valid(results) if _fits(row, wanted)]
@@ -172,8 +171,7 @@ def pair(results: Results, why: tuple[str, str]) -> list[Row]:
         rows.append((same or chosen)[0])
     if not mistakes and rows[0] == rows[1]:
         mistakes.append(Mistake("--why", "both names are of one treatment", "name two"))
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return rows
 
 
@@ -208,8 +206,7 @@ def _levels(
             reason = f"{name} has no level {level!r}; known: {', '.join(factors[name])}"
             mistakes.append(Mistake(option, reason))
         levels[name].add(level)
-    if mistakes:
-        raise ConfigError(mistakes)
+    require_none(mistakes)
     return levels
 
 

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument
 from httpbed.cli.options import (
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 def _open(path: Path, context: click.Context) -> None:
     """Read a campaign's design; a file is read when the verb runs."""
-    if not path.is_file() and (mistakes := CAMPAIGN.mistakes(path, context)):
-        raise ConfigError(mistakes)
+    if not path.is_file():
+        require_none(CAMPAIGN.mistakes(path, context))
 
 
 @verb("explain")

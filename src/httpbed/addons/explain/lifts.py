@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,7 +17,7 @@ from pydantic import ValidationError
 from httpbed.addons.explain import windows
 from httpbed.addons.explain.explanation import Explained, Unexplained
 from httpbed.base import units
-from httpbed.experiment.roles import FIXED, Role
+from httpbed.experiment.roles import FIXED, TCP_BUFFERS, Role
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
@@ -29,7 +30,6 @@ LOSSES = ("loss", "corruption", "policing")
 CONTROLS = ("bbr", "bbr2", "cubic")
 """Congestion controls to try, the one that gives way least to losses first."""
 WAYS = ("up", "down")
-TCP_BUFFERS = {"tcp_receive_buffer", "tcp_send_buffer"}
 UNPACED = ("cubic", "reno")
 """Congestion controls to try against pacing."""
 
@@ -123,14 +123,9 @@ def _adapted_buffers(scene: _Scene) -> Iterator[Lift]:
     """Leave a stated buffer of TCP sockets to the kernel, which adapts it."""
     hop = Scenario.model_validate(scene.document).hops()[0]
     for part in (hop.client, hop.server):
-        stated = TCP_BUFFERS & role_table(scene.document, part).keys()
-
-        def change(changed: Document, part: str = part, stated: Iterable[str] = stated) -> None:
-            for key in stated:
-                del role_table(changed, part)[key]
-
-        if stated:
-            yield scene.lift(f"no {' and '.join(sorted(stated))} of the {part}", change)
+        if stated := [key for key in TCP_BUFFERS if key in role_table(scene.document, part)]:
+            what = f"no {' and '.join(stated)} of the {part}"
+            yield scene.lift(what, partial(_delete, part=part, keys=stated))
 
 
 def _no_losses(scene: _Scene) -> Iterator[Lift]:
@@ -218,6 +213,12 @@ _MAKERS: Mapping[str, tuple[_Maker, ...]] = {
     "others on the link": (_no_competitors,),
 }
 """By cause, the likeliest first."""
+
+
+def _delete(document: Document, part: str, keys: Iterable[str]) -> None:
+    table = role_table(document, part)
+    for key in keys:
+        del table[key]
 
 
 def _set_knobs(document: Document, part: str, knobs: Mapping[str, str]) -> None:

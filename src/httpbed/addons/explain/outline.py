@@ -31,6 +31,7 @@ from httpbed.addons.explain.division import Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import Divided, Held
 from httpbed.addons.explain.rounds import Plateau
+from httpbed.addons.explain.transfer import other_end
 from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import LINK_RESULT
@@ -211,7 +212,7 @@ class _Bins:
             divided_to = high
         arrived = min(self.ended, divided_to + trips * self.round_trip)
         yield _period(divided_to, arrived, "path")
-        yield _period(arrived, self.ended, "client" if self.sender == "server" else "server")
+        yield _period(arrived, self.ended, other_end(self.sender))
 
     def _mean_in_flight(self, lasts: float) -> Floats:
         """Return mean bytes in flight in a time before each edge.

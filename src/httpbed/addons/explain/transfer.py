@@ -136,7 +136,7 @@ class Transfer:
     @property
     def receiver(self) -> Sender:
         """The other end."""
-        return "client" if self.sender == "server" else "server"
+        return other_end(self.sender)
 
     @property
     def of_client(self) -> Sent:
@@ -198,6 +198,11 @@ class Transfer:
 
 
 # TCP's numbers
+
+
+def other_end(end: Sender) -> Sender:
+    """Return the end that a connection's end talks to."""
+    return "client" if end == "server" else "server"
 
 
 def nearest(differences: Numbers) -> Numbers:

@@ -142,7 +142,7 @@ class Archive(Protocol):
         """Whether it has a blob."""
         ...
 
-    def opened(self, name: str) -> BinaryIO:
+    def opened(self, name: str) -> io.BufferedReader:
         """Open a blob."""
         ...
 
@@ -193,7 +193,7 @@ class _Folder:
     def __contains__(self, name: str) -> bool:
         return Path(self.place, name).is_file()
 
-    def opened(self, name: str) -> BinaryIO:
+    def opened(self, name: str) -> io.BufferedReader:
         return Path(self.place, name).open("rb")
 
 
@@ -263,7 +263,7 @@ class _TarFile:
     def __contains__(self, name: str) -> bool:
         return posixpath.normpath(name) in self._blobs
 
-    def opened(self, name: str) -> BinaryIO:
+    def opened(self, name: str) -> io.BufferedReader:
         section = _Section(self._file, *self._blobs[posixpath.normpath(name)])
         return io.BufferedReader(section, CHUNK_BYTES)
 
@@ -322,7 +322,7 @@ def document(archive: Archive, name: str, digest: str = "") -> bytes:
     return data
 
 
-def require(archive: Archive, name: str) -> BinaryIO:
+def require(archive: Archive, name: str) -> io.BufferedReader:
     """Open a blob.
 
     Raises:
@@ -346,10 +346,7 @@ def require_digest(archive: Archive, name: str, digest: str) -> None:
     Raises:
         ConfigError: It is missing, or another one.
     """
-    hashed = hashlib.sha256()
     with require(archive, name) as blob:
-        while data := blob.read(CHUNK_BYTES):
-            hashed.update(data)
-    real = f"sha256:{hashed.hexdigest()}"
+        real = f"sha256:{hashlib.file_digest(blob, 'sha256').hexdigest()}"
     if real != digest:
         raise mismatch(archive, name, digest, real)

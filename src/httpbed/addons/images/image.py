@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from httpbed.addons.images.archive import SAVE_AGAIN, Archive, document, mismatch, refusal
+from httpbed.addons.images.archive import SAVE_AGAIN, Archive, document, refusal
 from httpbed.base.errors import ConfigError, Mistake, first_names
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
@@ -26,6 +26,8 @@ MAX_IMAGES = 500
 """Of an archive; each may take a document."""
 MAX_NESTING = 3
 """Indexes of indexes."""
+MAX_SHOWN = 20
+"""Mistakes of one document that are shown."""
 _PROCESSORS = {
     "x86_64": "amd64",
     "aarch64": "arm64",
@@ -241,10 +243,8 @@ def _is_for_here(stated: _Platform) -> bool:
 
 
 def _image(archive: Archive, choice: _Choice) -> Image:
-    text = document(archive, choice.configuration)
-    digest = f"sha256:{hashlib.sha256(text).hexdigest()}"
-    if choice.digest and choice.digest != digest:
-        raise mismatch(archive, choice.configuration, choice.digest, digest)
+    text = document(archive, choice.configuration, choice.digest)
+    digest = choice.digest or f"sha256:{hashlib.sha256(text).hexdigest()}"
     stated = _parsed(archive, choice.configuration, TypeAdapter(_Configuration), text)
     if not _is_for_here(stated):
         raise _for_others(archive, [str(stated)])
@@ -290,7 +290,3 @@ def _parsed(archive: Archive, name: str, adapter: TypeAdapter[T], text: bytes) -
             )
             for detail in error.errors()[:MAX_SHOWN]
         ) from None
-
-
-MAX_SHOWN = 20
-"""Mistakes of one document that are shown."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.toolbox import build_steps, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import IMAGES, Contents
 from httpbed.cli import options
@@ -75,8 +75,7 @@ def command(
     Exit codes: 0 imported; 2 usage, a damaged archive, an image for another processor, or one that
     is refused, and nothing of it is left; 3 this machine cannot, for example without disk space.
     """
-    if mistakes := [*_mistakes(like, interop=interop, name=name, output=output)]:
-        raise ConfigError(mistakes)
+    require_none(_mistakes(like, interop=interop, name=name, output=output))
     known = catalog(recipe_folders)
     if like:
         catalogs.require(known, [like])

@@ -89,7 +89,7 @@ def _buffers(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
 
 def _sizes(stated: TcpBuffers, buffers: TcpBuffers) -> str:
     """Write those buffers that are stated."""
-    named = zip(("receive", "send"), stated, buffers, strict=True)
+    named = zip(TcpBuffers._fields, stated, buffers, strict=True)
     return ", ".join(f"{name} {size} bytes" for name, wanted, size in named if wanted)
 
 
