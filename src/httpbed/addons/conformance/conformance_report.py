@@ -76,7 +76,7 @@ def _row(finding: PropertyResult, references: Sequence[str], has_networks: bool)
 
 
 def who(tested: Judgement | Identification, control: str = "") -> str:
-    """Name the sender in a line, with its ``control`` instead of the one it is said to use."""
+    """Name the sender in a line, with ``control`` in place of its stated congestion control."""
     key = tested.key
     over = f"TCP of Linux {key.kernel}" if key.transport == "tcp" else "QUIC"
     named = f"{key.implementation} {key.version}".strip()

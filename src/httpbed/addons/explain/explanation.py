@@ -64,7 +64,7 @@ class Held:
     """Payload that would fill the path."""
 
     def explains(self, cause: str) -> bool:
-        """Whether the window is that of a cause: one that the receiver grants may be seen."""
+        """Whether this window is the cause: a fixed window, or what its receiver grants."""
         return cause == "fixed window" or (self.of is not None and self.of.window.holds == cause)
 
 

@@ -152,7 +152,7 @@ def opened(path: Path) -> Iterator[Archive]:
     """Open the archive of an image.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: It is no archive of an image.
     """
     place = str(path)
     if path.is_dir():
@@ -334,7 +334,7 @@ def require(archive: Archive, name: str) -> io.BufferedReader:
 
 
 def mismatch(archive: Archive, name: str, stated: str, real: str) -> ConfigError:
-    """Return the error for a blob that is not the one that a digest names."""
+    """Return the error for a blob whose digest differs from the stated one."""
     return refusal(
         f"{archive.place}: {name}", f"has the digest {real}, not {stated}: it was changed"
     )

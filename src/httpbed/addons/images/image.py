@@ -162,7 +162,7 @@ def read(archive: Archive, tag: str | None) -> Image:
     """Return the image of an archive, or the one with a tag among several.
 
     Raises:
-        ConfigError: There is none for this machine, or there are several, or a document is damaged.
+        ConfigError: No image is for this machine, several are, or a document is damaged.
     """
     choices = [*_choices(archive)]
     named = (one for one in choices if tag is None or _is_called(one, tag))
@@ -194,7 +194,7 @@ def _choices(archive: Archive) -> Iterator[_Choice]:
 
 
 def _named(configuration: str) -> str:
-    """Return the digest in the name of a configuration; empty if there is none."""
+    """Return the digest in the name of a configuration; empty without one."""
     name = configuration.rpartition("/")[2].removesuffix(".json")
     return f"sha256:{name}" if len(name) == 2 * hashlib.sha256().digest_size else ""
 
