@@ -1,6 +1,6 @@
 """Container images as root filesystems: ``httpbed toolbox import`` unpacks an archive of one.
 
-Not here: roots and their folders (``bed/toolbox``), the keys of recipes that name them (``programs``).
+Not here: roots and their folders (``bed/toolbox``), recipes' keys for images (``programs``).
 Start at ``image``, which reads what an archive contains, then ``layers``, which unpacks it.
 """
 
