@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.conformance.bcp133 import TITLES as KERNELS
 from httpbed.addons.conformance.certificate import RECORD
 from httpbed.programs import catalog
+from httpbed.programs.recipe import Recipe
 from httpbed.report.phrasing import listed
 from markdown_table import table
 
 TITLES = {
     "bbr": "The cases of BBR's draft, by sender",
     "bcp133": "BCP 133, by sender",
+    "envelope": "Envelopes, by sender",
 }
 """The suites, in the page's order."""
 MANY = 999.5
 """Three digits would need an exponent from here on."""
-OPENING = (
-    "Each sender ran in virtual time; a cell is the figure of one trial. **Bold** is out of the"
-    " bounds, *not seen* means that no trial shows it, and an empty cell means that the sender did"
-    " not run in that network."
+OPENING = "Each sender ran in virtual time; a cell is the figure of one trial."
+CELLS = (
+    "**Bold** is out of the bounds, *not seen* means that no trial shows it, and an empty cell"
+    " means that the sender did not run in that network."
 )
-BOUNDS = {
-    "bbr": "Each sender is judged by the bounds of the version of BBR that it shows.",
-    "bcp133": "Rows are the criteria with a bound ([how](guides/conformance.md#bcp-133)).",
+MEANINGS = {
+    "bbr": f"{CELLS} Each sender is judged by the bounds of the version of BBR that it shows.",
+    "bcp133": f"{CELLS} Rows are the criteria with a bound ([how](guides/conformance.md#bcp-133)).",
+    "envelope": "Delay and throughput of the sender, and then of the kernel in its place, beside a"
+    " flow of the kernel ([how](guides/conformance.md#envelopes)). Conformance is the share of both"
+    " envelopes' points that lie in the other; the rest compares them after the best move. The row"
+    " of a kernel beside itself is the control: the two flows of one trial, which are alike.",
 }
+UNITS = {"of 1": "", "ms": " ms", "Mbit/s": " Mbit/s"}
 
 
 def section(folder: Path) -> Iterator[str]:
@@ -39,10 +47,10 @@ def section(folder: Path) -> Iterator[str]:
         if own:
             own.sort(key=lambda one: (-len(one["findings"]), one["command"]))
             yield f"## {title}"
-            yield f"{OPENING} {BOUNDS[suite]}"
-            yield _matrix(own)
+            yield f"{OPENING} {MEANINGS[suite]}"
+            yield _envelopes(own) if suite == "envelope" else _matrix(own)
             yield "\n".join(_line(one) for one in own)
-            yield _lacking(own)
+            yield _lacking(suite, own)
 
 
 def _folder(file: Path) -> str:
@@ -50,13 +58,42 @@ def _folder(file: Path) -> str:
     return f"../results/senders/suites/{file.parent.name}" if file.name == RECORD else ""
 
 
-def _lacking(tests: Sequence[Mapping[str, Any]]) -> str:
-    """Name the senders of the toolbox that did not run."""
+def _lacking(suite: str, tests: Sequence[Mapping[str, Any]]) -> str:
+    """Name the servers of the toolbox that could run and did not, as far as its suite asks them."""
     known = catalog.load()
     ran = {one["sender"]["implementation"] for one in tests}
-    senders = {name for name, one in known.recipes.items() if {"server", "proxy"} & set(one.roles)}
-    lacking = sorted(senders - ran - known.tunnel_ends())
-    return f"Not run: {listed(lacking)}." if lacking else "Every sender of the toolbox ran."
+    senders = {name: one for name, one in known.recipes.items() if "server" in one.roles}
+    asked = {name for name, one in senders.items() if suite != "bbr" or _has_bbr(one)}
+    lacking = sorted(asked - ran - known.tunnel_ends())
+    return f"Not run: {listed(lacking)}." if lacking else "Every server of the toolbox ran."
+
+
+def _has_bbr(recipe: Recipe) -> bool:
+    """Tell whether it has a BBR of its own; that of the kernel is the same under every server."""
+    return any("bbr" in name for name in recipe.congestion_control.allowed("quic"))
+
+
+def _envelopes(tests: Sequence[Mapping[str, Any]]) -> str:
+    """Return a row for each sender, the kernel's first, with the figures of each network."""
+    findings = [finding for test in tests for finding in test["findings"]]
+    places = dict.fromkeys((one["network"], one["name"], one["unit"]) for one in findings)
+    kernels = dict.fromkeys(name for one in findings for name in one["references"])
+    head = ["sender", *(f"{network}: {name.split(': ')[1]}" for network, name, _ in places)]
+    rows = [
+        [f"the kernel's {KERNELS[kernel]}", *_row(tests[0], places, kernel)] for kernel in kernels
+    ] + [[_named(test), *_row(test, places)] for test in tests]
+    return table(head, rows)
+
+
+def _row(
+    test: Mapping[str, Any], places: Iterable[tuple[str, str, str]], kernel: str = ""
+) -> Iterator[str]:
+    """Yield the figures of a sender, or of a kernel in its place."""
+    seen = {(one["network"], one["name"]): one for one in test["findings"]}
+    for network, name, unit in places:
+        one = seen.get((network, name), {"observed": None, "references": {}})
+        value = one["references"].get(kernel) if kernel else one["observed"]
+        yield "*not seen*" if value is None else f"{value:.2f}{UNITS[unit]}"
 
 
 def _matrix(tests: Sequence[Mapping[str, Any]]) -> str:

@@ -63,6 +63,48 @@ def test_a_sender_with_a_certificate_has_a_link_to_it(tmp_path: Path) -> None:
     assert "quinn" not in lacking
 
 
+def test_only_servers_with_a_bbr_of_their_own_lack_the_cases_of_bbr(tmp_path: Path) -> None:
+    """Another suite asks nothing of the congestion control's name."""
+    lacking = dict[str, str]()
+    for suite in ("bbr", "bcp133"):
+        (tmp_path / suite).mkdir()
+        test = outcome("good", 4.0, passed=True) | {"suite": suite}
+        (tmp_path / suite / "good.json").write_text(json.dumps(test))
+        *_, lacking[suite] = results_suites.section(tmp_path / suite)
+    assert "aioquic" not in lacking["bbr"]
+    assert "aioquic" in lacking["bcp133"]
+    assert all("quinn" in line for line in lacking.values())
+
+
+def test_envelopes_have_a_row_for_each_sender_after_the_kernels(tmp_path: Path) -> None:
+    """Nothing bounds these figures; one that no trial shows is said."""
+    findings = [
+        {
+            "name": f"envelope beside Reno: {name}",
+            "observed": observed,
+            "low": None,
+            "high": None,
+            "unit": unit,
+            "n": 1,
+            "passed": None,
+            "references": {"reno": 0.912},
+            "network": "beside Reno",
+        }
+        for name, observed, unit in (("conformance", 0.453, "of 1"), ("delay", None, "ms"))
+    ]
+    test = outcome("good", 4.0, passed=True) | {"suite": "envelope", "findings": findings}
+    (tmp_path / "good.json").write_text(json.dumps(test))
+    *_, envelopes, commands, lacking = results_suites.section(tmp_path)
+    assert envelopes.splitlines() == [
+        "| sender | beside Reno: conformance | beside Reno: delay |",
+        "| --- | --- | --- |",
+        "| the kernel's Reno | 0.91 | 0.91 ms |",
+        "| good QUIC bbr | 0.45 | *not seen* |",
+    ]
+    assert test["command"] in commands
+    assert "quinn" in lacking
+
+
 def test_without_tests_there_is_no_matrix(tmp_path: Path) -> None:
     """The page has no empty table."""
     assert not [*results_suites.section(tmp_path / "none")]

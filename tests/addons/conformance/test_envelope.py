@@ -108,14 +108,20 @@ def test_the_suite_compares_with_the_kernel_in_the_senders_place() -> None:
     results = by_figure(envelope_suite.judge("cubic", seen))
     alike = results["envelope beside CUBIC: conformance"]
     assert alike.observed == 0
-    assert alike.references["cubic"] == 1
     assert (alike.references["reno"] or 0) > 0.9
     assert alike.is_for_the_reader
-    later = results["envelope beside CUBIC: delay by which it is moved"]
+    later = results["envelope beside CUBIC: more delay"]
     assert later.observed == pytest.approx(40, abs=2)
     assert [plot.name for plot in conformance_figures.plots(seen, "reno")] == ["envelopes"]
-    assert all("differ in nothing" in note for note in envelope_suite.notes(seen))
-    assert {(compared.control or 0) > 0.9 for compared in envelope_suite.compared(seen)} == {True}
+    assert len([*envelope_suite.notes(seen)]) == len(NETWORKS)
+
+
+def test_the_figure_of_the_kernel_itself_is_that_of_its_two_flows() -> None:
+    """Two samples of the same points conform almost, not by definition."""
+    seen = transfers(sender=cloud(3), reno=cloud(2), cubic=cloud(1))
+    alike = by_figure(envelope_suite.judge("cubic", seen))["envelope beside CUBIC: conformance"]
+    assert alike.references["cubic"] == region(cloud(1)).conformance(region(cloud(9)))
+    assert 0.9 < (alike.references["cubic"] or 0) < 1
 
 
 def test_a_suite_whose_networks_are_all_shared_has_an_outcome() -> None:

@@ -38,9 +38,8 @@ class Compared:
     """By the name of the reference, without those that span no region."""
     sender: Envelope | None
     """Of the sender under test."""
-    control: float | None
-    """Conformance of the kernel's two flows with each other, which differ in nothing: more is not
-    to be expected of points as few as these."""
+    second: Envelope | None
+    """Of the flow beside the kernel's, which is the same sender: the control."""
 
 
 def compared(transfers: Transfers) -> Iterator[Compared]:
@@ -50,10 +49,8 @@ def compared(transfers: Transfers) -> Iterator[Compared]:
         if kernel := KERNELS.get(network.name):
             seen = {name: _envelope(one, network) for name, one in every.references.items()}
             known = {name: one for name, one in seen.items() if one is not None}
-            other = _envelope(every.references[kernel], network, flow=1)
-            first = known.get(kernel)
-            control = first.conformance(other) if first and other else None
-            yield Compared(network, kernel, known, _envelope(transfers, network), control)
+            second = _envelope(every.references[kernel], network, flow=1)
+            yield Compared(network, kernel, known, _envelope(transfers, network), second)
 
 
 def _envelope(transfers: Transfers, network: Network, flow: int = 0) -> Envelope | None:
@@ -80,19 +77,23 @@ def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:
 
 
 def _figures(one: Compared) -> Iterator[tuple[str, str, dict[str, float | None]]]:
-    """Yield each figure with its unit and its values, that of the sender under no name."""
+    """Yield each figure with its unit and its values, that of the sender under no name.
+
+    The value under the name of the network's own kernel is that of the control. Its two flows
+    differ in nothing, so more is not to be expected of points as few as these.
+    """
     kernel = one.envelopes.get(one.kernel)
     alike: dict[str, float | None] = {"": None}
     moved, later, faster = dict(alike), dict(alike), dict(alike)
-    for name, other in {"": one.sender, **one.envelopes}.items():
+    for name, other in {"": one.sender, **one.envelopes, one.kernel: one.second}.items():
         if kernel is not None and other is not None:
             move = other.moved_to(kernel)
             alike[name], moved[name] = other.conformance(kernel), move.conformance
             later[name], faster[name] = move.delay_ms, move.throughput_mbit_s
     yield "conformance", "of 1", alike
     yield "conformance-T", "of 1", moved
-    yield "delay by which it is moved", "ms", later
-    yield "throughput by which it is moved", "Mbit/s", faster
+    yield "more delay", "ms", later
+    yield "more throughput", "Mbit/s", faster
 
 
 def notes(transfers: Transfers) -> Iterator[str]:
@@ -104,11 +105,7 @@ def notes(transfers: Transfers) -> Iterator[str]:
                 f"envelope {one.network.title}: {len(sender.points)} points of the sender and"
                 f" {len(kernel.points)} of the kernel's {bcp133.TITLES[one.kernel]}, one for each"
                 f" {EPOCH_ROUND_TRIPS} round trips. Conformance is the share of them in the"
-                " envelope of the other; conformance-T is that after the best move. The two flows"
-                f" of the kernel's {bcp133.TITLES[one.kernel]} differ in nothing, and have"
-                f" {_written(one.control)}: so few points do not show more"
+                " envelope of the other; conformance-T is that after the best move. The figures of"
+                f" {bcp133.TITLES[one.kernel]} compare the two flows of one trial: they differ in"
+                " nothing, so these points cannot show more"
             )
-
-
-def _written(share: float | None) -> str:
-    return "no figure" if share is None else f"{share:.2f}"
