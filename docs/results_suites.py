@@ -93,7 +93,8 @@ def _row(
     for network, name, unit in places:
         one = seen.get((network, name), {"observed": None, "references": {}})
         value = one["references"].get(kernel) if kernel else one["observed"]
-        yield "*not seen*" if value is None else f"{value:.2f}{UNITS[unit]}"
+        # Adding zero turns a rounded -0.0 into 0.
+        yield "*not seen*" if value is None else f"{round(value, 2) + 0:.2f}{UNITS[unit]}"
 
 
 def _matrix(tests: Sequence[Mapping[str, Any]]) -> str:
