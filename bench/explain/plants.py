@@ -26,7 +26,8 @@ def recipes() -> dict[str, str]:
     """Return the recipe files of programs that have a planted cause, by file name."""
     nginx = (RECIPES / "nginx.toml").read_text()
     curl = (RECIPES / "curl.toml").read_text()
-    slow = nginx.replace("root {content};", "root {content};\n        limit_rate 150k;")
+    root = 'download = "root {content};'
+    slow = nginx.replace(root, f"{root} limit_rate 150k;")
     small = nginx.replace("listen {listen}{port} ssl;", "listen {listen}{port} ssl sndbuf=16k;")
     paced = nginx.replace('packages = ["nginx"]', 'packages = ["nginx", "perl-base"]')
     paced = paced.replace(

@@ -111,6 +111,18 @@ def test_acknowledgements_that_queue_on_their_way_are_late() -> None:
     assert divide(queued).costs()["late acknowledgements"] >= 0.9 * rounds * late
 
 
+def test_flights_that_end_where_the_senders_data_ends_wait_for_its_program() -> None:
+    grows = WindowSender(600, lambda acked: 10 + acked // 20).transfer()
+    by_window = divide(grows).costs()
+    data = grows.data
+    waits = np.append(data.entered[1:] - data.done[:-1] > MS, [False]) & (data.payload > 0)
+    partial = np.where(waits, data.payload // 2, data.payload)
+    by_program = divide(replace(grows, data=replace(data, payload=partial))).costs()
+    assert by_window["congestion window"] > 5 * ROUND_TRIP
+    assert by_program["server"] > 0.9 * by_window["congestion window"]
+    assert by_program.get("congestion window", 0) < 0.1 * by_window["congestion window"]
+
+
 def test_packets_that_nothing_prompts_are_paced() -> None:
     gap = 5 * MS
     found = divide(WindowSender(300, lambda _: 200, gap=gap + 300_000).transfer())

@@ -27,7 +27,9 @@ acknowledge it. The rest of the wait is for window. Which window follows from th
 2. TCP's advertised window has no room for a full segment: *receiver's window* (RFC 9293, 3.8.6);
 3. bytes in flight stand at one number for several round trips, without loss: *fixed window*;
 4. no packet was lost so far and the number grows from round to round: *slow start*;
-5. else *congestion window*.
+5. this wait and the one before it follow packets that are not full: the sender's program gives its
+   data in portions, so *server*, of an upload *client*;
+6. else *congestion window*.
 
 Unprompted:
 
@@ -439,6 +441,8 @@ class _Answer:
             return Period(begin, end, "fixed window", "inferred")
         if rounds.is_growing(sent):
             return Period(begin, end, "slow start", "inferred")
+        if rounds.awaits_portion(packet):
+            return Period(begin, end, self.transfer.sender, "inferred")
         return Period(begin, end, "congestion window", "inferred")
 
     def _unprompted(self, begin: int, end: int, packet: int) -> Iterator[Period]:

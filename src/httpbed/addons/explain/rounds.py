@@ -334,6 +334,23 @@ class Rounds:
         before = self.data.payload[max(0, packet - PREDECESSORS) : packet]
         return bool(self.data.payload[packet] < PARTIAL * np.median(before))
 
+    def awaits_portion(self, packet: int) -> bool:
+        """Whether this wait of an idle link and the one before it follow packets that are not full.
+
+        So does a sender that gets its next portion of data when an acknowledgement frees a buffer.
+        A congestion window seldom ends where a portion does.
+        """
+        place = bisect(self._awaited, packet - 1)
+        before = self._awaited[place - 1] if place else 0
+        return self.is_partial(packet - 1) and self.is_partial(before - 1)
+
+    @cached_property
+    def _awaited(self) -> list[int]:
+        """The packets for which the link was idle."""
+        done = np.maximum.accumulate(self.data.done)
+        idle = self.data.entered - np.concatenate([self.data.entered[:1], done[:-1]])
+        return [int(place) for place in np.flatnonzero(idle > self.transfer.reaction_ns)]
+
     # Which window held it
 
     def is_receiver_limited(self, packet: int) -> bool:
