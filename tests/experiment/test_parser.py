@@ -91,6 +91,7 @@ def test_the_schema_is_json_and_names_its_draft() -> None:
         ("seed = 20261121", "seed = nan", "seed", "number"),
         ("seed = 20261121", "", "seed", "missing"),
         ("seed = 20261121", 'seed = 1\ntime_limit = "0 s"', "time_limit", "must be more than 0"),
+        ("seed = 20261121", 'seed = 1\ntime_limit = "99999 h"', "time_limit", " s or less"),
         (
             "[factors]",
             '[factors]\nqueue = ["1 BDP"]',

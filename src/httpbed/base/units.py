@@ -167,6 +167,20 @@ def format_share(share: float) -> str:
     return f"{share * 100:.4g} %"
 
 
+def format_alike(text: object, value: float) -> str:
+    """Write a value with a unit of the kind that a text has; as a number if it has none."""
+    match = QUANTITY.fullmatch(text) if isinstance(text, str) else None
+    for units, written in (
+        (RATES, format_rate),
+        (DURATIONS, format_duration),
+        (SHARES, format_share),
+        (SIZES, format_size),
+    ):
+        if match and match["unit"] in units:
+            return written(value)
+    return str(value)
+
+
 def _with_prefix(value: float, prefixes: _Prefixes, digits: int) -> str:
     """Round first, then choose the prefix: 999,950 with three digits is a million."""
     rounded = float(f"{value:.{digits}g}")

@@ -8,6 +8,7 @@ from pydantic_core import ErrorDetails
 
 from httpbed.base import spellings
 from httpbed.base.errors import MAX_LISTED, RejectedValueError, first_names
+from httpbed.base.units import format_alike
 
 _EXPECTED = {
     "string_type": "a text in quotes",
@@ -67,7 +68,7 @@ def _expected(detail: ErrorDetails) -> str:
         return f"must be {_EXPECTED[kind]}"
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
-        return words.format(context[key])
+        return words.format(format_alike(detail["input"], context[key]))
     if context.get("pattern") in spellings.WORDS:
         return f"must be {spellings.WORDS[context['pattern']]}"
     if len(accepted := accepted_words(detail)) > MAX_LISTED:
