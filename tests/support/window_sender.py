@@ -5,10 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from httpbed.addons.explain.transfer import Path, Protocol, Sent, Transfer
+from httpbed.addons.explain.rounds import Rounds
+from httpbed.addons.explain.transfer import Numbers, Path, Protocol, Sent, Transfer
 
 MS = 1_000_000
 SIZE, PAYLOAD = 1500, 1448
@@ -19,6 +21,8 @@ ROUND_TRIP = 2 * DELAY
 REQUEST = 2 * ROUND_TRIP
 """The handshake takes two round trips."""
 FAR = 1 << 40
+ORIGIN = 5_000_000_000
+"""Of the emulator's times, on the clock of the hosts."""
 TIMER, DATA = -1, -2
 """Events beside the acknowledgement of a packet."""
 
@@ -178,3 +182,49 @@ def _moved(flow: Sent, by: int) -> Sent:
 def _joined(*flows: Sent) -> Sent:
     names = Sent.__annotations__
     return Sent(**{name: np.concatenate([getattr(flow, name) for flow in flows]) for name in names})
+
+
+MAX_BINS = 256
+
+
+def timeline(transfer: Transfer, width: int) -> dict[str, Any]:
+    """Sum a transfer's packets into bins as the emulator does."""
+    data, known = transfer.content, Rounds(transfer).known
+    whole = ~data.lost
+    while transfer.ended // width >= MAX_BINS:
+        width *= 2
+    count = transfer.ended // width + 1
+
+    def summed(times: Numbers, values: Numbers) -> Numbers:
+        places = np.minimum(times // width, count - 1)
+        return np.bincount(places, values, count).astype(np.int64)
+
+    answered = summed(known[whole], data.bytes[whole])
+    waits = summed(known[whole], data.bytes[whole] * (known[whole] - data.entered[whole]) // 1000)
+    return {
+        "bin_ns": width,
+        "sent_bytes": summed(data.entered, data.bytes).tolist(),
+        "delivered_bytes": summed(data.arrived[whole], data.bytes[whole]).tolist(),
+        "answered_bytes": answered.tolist(),
+        "dropped_packets": summed(
+            data.entered[~whole], np.ones(int((~whole).sum()), dtype=np.int64)
+        ).tolist(),
+        "rtt_us": [int(w // a) if a else None for w, a in zip(waits, answered, strict=True)],
+    }
+
+
+def result(transfer: Transfer, width: int = MS) -> dict[str, Any]:
+    """Return what the emulator keeps of a transfer."""
+    connection = {
+        "client_first_ns": 0,
+        "server_bytes": 1,
+        "client_last_ns": transfer.ended,
+        "server_last_ns": 0,
+        "handshake_ns": transfer.request,
+    }
+    return {
+        "origin_ns": ORIGIN,
+        "started_ns": 0,
+        "connections": [connection],
+        "directions": [{}, {"timeline": timeline(transfer, width)}],
+    }

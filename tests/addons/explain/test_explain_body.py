@@ -9,15 +9,18 @@ import pytest
 from httpbed.addons.explain import explain_body
 from httpbed.addons.explain.explain_report import Shown
 from httpbed.base.errors import ConfigError
+from httpbed.programs import catalog as catalogs
 from httpbed.results import attempts
 from page_campaigns import page_campaign
+
+CATALOG = catalogs.load()
 
 
 def test_loads_of_pages_are_explained_by_their_critical_paths(
     tmp_path: Path,
 ) -> None:
     results = page_campaign(tmp_path)
-    found = explain_body.read(results, [*attempts.valid(results)][:6]).values()
+    found = explain_body.read(results, [*attempts.valid(results)][:6], CATALOG).values()
     assert len(found["loads"]) == 6
     for one in found["loads"]:
         assert sum(one["shares"].values()) == pytest.approx(one["seconds"], abs=1e-4)
@@ -32,15 +35,16 @@ def test_a_load_that_cannot_be_read_is_named_beside_the_others(
     tmp_path: Path,
 ) -> None:
     results = page_campaign(tmp_path, only={"http_version": "2"})
-    found = explain_body.read(results, [*attempts.valid(results)][:6]).values()
+    found = explain_body.read(results, [*attempts.valid(results)][:6], CATALOG).values()
     assert {one["levels"]["http_version"] for one in found["loads"]} == {"2"}
     assert found["not_explained"]
 
 
 def test_a_campaign_without_any_readable_load_is_a_mistake(tmp_path: Path) -> None:
     results = page_campaign(tmp_path, only={"http_version": "none"})
+    rows = [*attempts.valid(results)]
     with pytest.raises(ConfigError) as refused:
-        explain_body._explain_pages(results, [*attempts.valid(results)], None, "text", tries=False)
+        explain_body._explain_pages(results, rows, None, "text", CATALOG, tries=False)
     (mistake,) = refused.value.mistakes
     assert mistake.place == str(results.directory)
     assert mistake.remedy
@@ -48,8 +52,9 @@ def test_a_campaign_without_any_readable_load_is_a_mistake(tmp_path: Path) -> No
 
 def test_no_limit_of_a_page_can_be_lifted(tmp_path: Path) -> None:
     results = page_campaign(tmp_path)
+    rows = [*attempts.valid(results)]
     with pytest.raises(ConfigError, match="--try"):
-        explain_body._explain_pages(results, [*attempts.valid(results)], None, "text", tries=True)
+        explain_body._explain_pages(results, rows, None, "text", CATALOG, tries=True)
 
 
 def test_the_page_follows_no_link_out_of_a_campaign(

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,11 +15,9 @@ from hypothesis import strategies as st
 from httpbed.addons.explain import outline
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.rounds import Rounds
-from httpbed.addons.explain.transfer import Numbers, Transfer
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog as catalogs
-from window_sender import MS, RATE, WindowSender
+from window_sender import MS, RATE, WindowSender, result
 
 CATALOG = catalogs.load()
 LINK = {"between": ["client", "server"], "rate": f"{RATE // 10**6} Mbit/s", "delay": "20 ms"}
@@ -33,48 +30,6 @@ DOCUMENT: dict[str, Any] = {
     "workload": {"kind": "download", "size": "1 MB"},
 }
 SCENARIO = Scenario.model_validate(DOCUMENT)
-MAX_BINS = 256
-
-
-def timeline(transfer: Transfer, width: int) -> dict[str, Any]:
-    """Sum a transfer's packets into bins as the emulator does."""
-    data, known = transfer.content, Rounds(transfer).known
-    whole = ~data.lost
-    while transfer.ended // width >= MAX_BINS:
-        width *= 2
-    count = transfer.ended // width + 1
-
-    def summed(times: Numbers, values: Numbers) -> Numbers:
-        places = np.minimum(times // width, count - 1)
-        return np.bincount(places, values, count).astype(np.int64)
-
-    answered = summed(known[whole], data.bytes[whole])
-    waits = summed(known[whole], data.bytes[whole] * (known[whole] - data.entered[whole]) // 1000)
-    return {
-        "bin_ns": width,
-        "sent_bytes": summed(data.entered, data.bytes).tolist(),
-        "delivered_bytes": summed(data.arrived[whole], data.bytes[whole]).tolist(),
-        "answered_bytes": answered.tolist(),
-        "dropped_packets": summed(
-            data.entered[~whole], np.ones(int((~whole).sum()), dtype=np.int64)
-        ).tolist(),
-        "rtt_us": [int(w // a) if a else None for w, a in zip(waits, answered, strict=True)],
-    }
-
-
-def result(transfer: Transfer, width: int = MS) -> dict[str, Any]:
-    connection = {
-        "client_first_ns": 0,
-        "server_bytes": 1,
-        "client_last_ns": transfer.ended,
-        "server_last_ns": 0,
-        "handshake_ns": transfer.request,
-    }
-    return {
-        "started_ns": 0,
-        "connections": [connection],
-        "directions": [{}, {"timeline": timeline(transfer, width)}],
-    }
 
 
 def outlined(folder: Path, kept: Any, described: Scenario = SCENARIO) -> dict[str, float]:

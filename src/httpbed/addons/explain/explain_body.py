@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import again, difference, evidence, explain_report
+from httpbed.addons.explain import again, difference, evidence, explain_report, page_windows
 from httpbed.addons.explain.again import Again
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
@@ -26,6 +26,7 @@ from httpbed.addons.explain.explanation import (
     typical_rows,
 )
 from httpbed.addons.explain.lifts import Rung
+from httpbed.addons.explain.page_windows import HeldLoad
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.addons.pages.report.critical_path_report import LoadPath
@@ -72,7 +73,7 @@ def run(
     results = query.read(directory)
     rows = pair(results, why) if why else _chosen(results, treatments, trial)
     if all(_is_page(results, row) for row in rows):
-        _explain_pages(results, rows, how, form, tries=tries and not why)
+        _explain_pages(results, rows, how, form, catalog, tries=tries and not why)
         return
     require_covered(results, rows)
     own_clock = results.manifest.get("clock", "real")
@@ -111,7 +112,13 @@ def _is_page(results: Results, row: Row) -> bool:
 
 
 def _explain_pages(
-    results: Results, rows: Sequence[Row], how: Again | None, form: str, *, tries: bool
+    results: Results,
+    rows: Sequence[Row],
+    how: Again | None,
+    form: str,
+    catalog: Catalog,
+    *,
+    tries: bool,
 ) -> None:
     """Show the critical paths of loads; those that left nothing, as in an archive, run again."""
     if tries:
@@ -119,15 +126,20 @@ def _explain_pages(
         raise ConfigError([Mistake("--try", reason, "leave it out")])
 
     missing = [row for row in rows if how and loads.read(results, row) is None]
-    shown = read(results, [row for row in rows if row not in missing])
+    shown = read(results, [row for row in rows if row not in missing], catalog)
     if how and missing:
         places = {_place(results, row) for row in missing}
         how = again.exact(results, places, replace(how, kept=frozenset()))
         again.run(results, places, how)
         repeated = query.read(how.directory)
         others = [other for row in missing if (other := _same(repeated, results, row))]
-        more = read(repeated, others)
-        shown = ShownLoads(results, [*shown.found, *more.found], [*shown.unread, *more.unread])
+        more = read(repeated, others, catalog)
+        shown = ShownLoads(
+            results,
+            [*shown.found, *more.found],
+            {**shown.held, **more.held},
+            [*shown.unread, *more.unread],
+        )
     if not shown.found:
         reason = f"has no readable load: {', '.join(shown.unread)}"
         raise ConfigError([Mistake(str(results.directory), reason, "run the experiment again")])
@@ -281,6 +293,8 @@ class ShownLoads:
 
     results: Results
     found: Sequence[LoadPath]
+    held: Mapping[str, HeldLoad]
+    """By the name of the trial."""
     unread: Sequence[str]
     """Trials without a path."""
 
@@ -303,7 +317,10 @@ class ShownLoads:
     def _answers(self) -> Iterator[Sentence]:
         for path in self.found:
             name = f"{path.name}: " if len(self.found) > 1 else ""
-            yield Sentence(name + ". ".join(critical_path_report.sentences(path)))
+            texts = [*critical_path_report.sentences(path)]
+            if held := self.held.get(path.trial.name):
+                texts.append(held.sentence())
+            yield Sentence(name + ". ".join(texts))
         yield from (Sentence(f"Trial {name} left no readable load") for name in self.unread)
         if found := critical_path_report.difference(self.found):
             yield Sentence(". ".join(found.sentences()))
@@ -313,20 +330,28 @@ class ShownLoads:
         difference = critical_path_report.difference(self.found)
         return {
             "schema": 1,
-            "loads": [critical_path_report.values(path) for path in self.found],
+            "loads": [
+                {
+                    **critical_path_report.values(path),
+                    "held": held.values() if (held := self.held.get(path.trial.name)) else None,
+                }
+                for path in self.found
+            ],
             "not_explained": list(self.unread),
             "difference": difference.values() if difference else None,
         }
 
 
-def read(results: Results, rows: Sequence[Mapping[str, Any]]) -> ShownLoads:
-    """Read the critical paths of trials that load pages."""
-    paths, unread = list[LoadPath](), list[str]()
+def read(results: Results, rows: Sequence[Mapping[str, Any]], catalog: Catalog) -> ShownLoads:
+    """Read the critical paths of trials that load pages, and which windows held bodies."""
+    paths, held, unread = list[LoadPath](), dict[str, HeldLoad](), list[str]()
     for row in rows:
         trial = loads.read(results, row)
         path = critical_path_report.of_trial(results, trial) if trial else None
-        if path:
-            paths.append(path)
-        else:
+        if trial is None or path is None:
             unread.append(f"{row['block']}/{row['trial']}")
-    return ShownLoads(results, paths, unread)
+            continue
+        paths.append(path)
+        if window := page_windows.of_trial(results, trial, catalog):
+            held[trial.name] = window
+    return ShownLoads(results, paths, held, unread)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from httpbed.addons.explain import difference, explain_figures, outline
 from httpbed.addons.explain.causes import BY_NAME
@@ -44,14 +44,20 @@ from httpbed.report.document import (
 from httpbed.report.phrasing import Sentence, listed, whole_treatment
 from httpbed.report.sections import Document
 from httpbed.results import attempts
+from httpbed.results.sample import scenario
 from httpbed.store import layout
 from httpbed.store.results import Results
+
+if TYPE_CHECKING:
+    from httpbed.addons.explain.page_windows import HeldLoad
 
 MAX_BANDS = 6
 """Trials whose bands over time are drawn."""
 MAX_SECTION = 24
 """Treatments that the section of a report explains; reading a trial takes some hundredths of a
 second for each 10 MB."""
+MAX_LOADS = 48
+"""Loads of pages that are read for a note; each takes up to 0.04 s."""
 HELD_SHARE = 0.1
 """Share of the time that a window costs, from which on every report says so."""
 MAX_HELD = 4
@@ -367,14 +373,32 @@ def _held(source: ReportInput) -> Iterator[str]:
         share = one.division.costs().get("fixed window", 0) / max(1, one.division.whole)
         if one.held and share >= HELD_SHARE:
             names[str(one.held.of or "a window of no known knob")].append(title(one))
+    pages = [*_pages(source.results)]
+    for row, load in pages:
+        if load and load.share >= HELD_SHARE:
+            levels = {name: row[name] for name in source.results.experiment.factors}
+            names[str(load.of)].append(whole_treatment(levels))
+    total = len(outlines) + len(pages)
     for window, some in names.items():
-        count = (
-            f"{len(some)} of {len(outlines)} treatments"
-            if len(outlines) > 1
-            else "the only treatment"
-        )
+        count = f"{len(some)} of {total} treatments" if total > 1 else "the only treatment"
         who = f"{listed(some[:MAX_HELD])}{', ...' if len(some) > MAX_HELD else ''}"
         yield f"{window} holds {count}, below what the link carries: {who}"
+
+
+def _pages(results: Results) -> Iterator[tuple[Mapping[str, Any], HeldLoad | None]]:
+    """Yield the typical load of each treatment that loads a page, with what held its bodies."""
+    catalog, read = catalogs.load(), 0
+    for row in typical_rows(results, attempts.valid(results)):
+        described = scenario(results, {name: row[name] for name in results.experiment.factors})
+        if described.workload.kind != "page":
+            continue
+        from httpbed.addons.explain import page_windows  # few reports need the addon of pages
+
+        can_be_held = page_windows.can_hold(described, catalog)
+        read += can_be_held
+        if read > MAX_LOADS:
+            return
+        yield row, page_windows.of_row(results, row, catalog) if can_be_held else None
 
 
 SECTION = SectionMaker("explain", 105, _section)

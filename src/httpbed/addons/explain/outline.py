@@ -96,25 +96,32 @@ def read(
     :raises NoTransferError: when it has none, or no rule covers it.
     """
     evidence.refuse(described)
-    if described.competitors:
-        raise NoTransferError("its timeline counts the packets of competitors, too")
-    result = evidence.json_object(artifacts / LINK_RESULT)
-    (narrow, way), *more = vantage_points(described).narrow
-    direction = described.topology.links[narrow].directions()[way]
-    if more or not isinstance(direction.rate, int | TokenBucket):
-        raise NoTransferError("its narrowest link has no constant rate")
-    try:
-        bins = _Bins.of(result, described, narrow, way, request_s)
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-        raise NoTransferError("its timeline is missing or damaged") from None
+    bins = bins_of(evidence.json_object(artifacts / LINK_RESULT), described, request_s)
     held = bins.held(described, catalog)
     cause = "fixed window" if held and held.of else "unknown"
     periods = tuple(joined(bins.periods(cause)))
     return Division(periods, periods, None), held if held and held.of else None
 
 
+def bins_of(result: Mapping[str, Any], described: Scenario, request_s: float | None) -> Bins:
+    """Return the timeline of the bodies' direction on the narrowest link.
+
+    :raises NoTransferError: when there is none, or it shows more than the client's connections.
+    """
+    if described.competitors:
+        raise NoTransferError("its timeline counts the packets of competitors, too")
+    (narrow, way), *more = vantage_points(described).narrow
+    direction = described.topology.links[narrow].directions()[way]
+    if more or not isinstance(direction.rate, int | TokenBucket):
+        raise NoTransferError("its narrowest link has no constant rate")
+    try:
+        return Bins.of(result, described, narrow, way, request_s)
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+        raise NoTransferError("its timeline is missing or damaged") from None
+
+
 @dataclass(frozen=True)
-class _Bins:
+class Bins:
     """A direction over time, in ns since the client's first packet and bytes of IP packets."""
 
     edges: Floats
@@ -141,7 +148,8 @@ class _Bins:
         narrow: int,
         way: int,
         request_s: float | None,
-    ) -> _Bins:
+    ) -> Bins:
+        """Read a direction of the emulator's result; ``request_s`` is when the bodies were over."""
         link_direction = result["directions"][2 * narrow + way]
         near = [one for one in result["connections"] if one["client_first_ns"] is not None]
         main = evidence.main_connection(near, described)
@@ -174,6 +182,23 @@ class _Bins:
     def _at(self, sums: Floats, at: float) -> float:
         return float(np.interp(at, self.edges, sums))
 
+    def _within(self, sums: Floats, begin: float, end: float) -> float:
+        return self._at(sums, end) - self._at(sums, begin)
+
+    def idle_ns(self, begin: float, end: float) -> float:
+        """Return for how long the link carried nothing between two times."""
+        bits = self._within(self.carried, begin, end) * BITS
+        return max(0.0, end - begin - bits * NS / self.rate_bit_s)
+
+    def round_trip_ns(self, begin: float, end: float) -> float:
+        """Return the mean round trip of the bytes that were answered between two times."""
+        answered = self._within(self.answered, begin, end)
+        return self._within(self.waited, begin, end) / answered if answered else self.round_trip
+
+    def drops(self, begin: float, end: float) -> bool:
+        """Whether the link dropped packets between two times, or just before."""
+        return self._within(self.dropped, begin - self.round_trip, end) > 0
+
     @cached_property
     def _answer(self) -> tuple[float, float] | None:
         """When the answer's data begins and ends to enter the link."""
@@ -205,8 +230,7 @@ class _Bins:
             low, high = max(begin, self.edges[place]), min(end, self.edges[place + 1])
             if high <= low:
                 continue
-            bits = (self._at(self.carried, high) - self._at(self.carried, low)) * BITS
-            busy = min(high - low, bits * NS / self.rate_bit_s)
+            busy = high - low - self.idle_ns(low, high)
             yield _period(low, low + busy, "link")
             yield _period(low + busy, high, self._idle(place, standing))
             divided_to = high
@@ -308,9 +332,8 @@ class _Bins:
         return runs
 
     def _has_time_left(self, start: int, stop: int) -> bool:
-        bits = (self.carried[stop] - self.carried[start]) * BITS
-        span = self.edges[stop] - self.edges[start]
-        return bool(bits * NS / self.rate_bit_s < FULL_SHARE * span)
+        begin, end = float(self.edges[start]), float(self.edges[stop])
+        return self.idle_ns(begin, end) > (1 - FULL_SHARE) * (end - begin)
 
     @cached_property
     def _in_plateau(self) -> NDArray[np.bool_]:
@@ -332,8 +355,12 @@ class _Bins:
         span = self.edges[stop] - self.edges[start]
         rounds = round(span / max(1.0, self.round_trip))
         plateau = Plateau(int(self.edges[start]), int(self.edges[stop]), payload, rounds)
-        fills = round(self.rate_bit_s * self.round_trip / BITS / NS)
-        return Held(plateau, named_window, fills)
+        return Held(plateau, named_window, self.fills_bytes)
+
+    @property
+    def fills_bytes(self) -> int:
+        """Bytes of IP packets that fill the path."""
+        return round(self.rate_bit_s * self.round_trip / BITS / NS)
 
 
 COLUMNS = ("sent_bytes", "delivered_bytes", "answered_bytes", "dropped_packets")
