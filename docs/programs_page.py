@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from httpbed.experiment.kept import ProgramRecord
+from httpbed.experiment.workload import UPLOADS_BY
 from httpbed.programs import catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Knob, QuicControl
@@ -37,6 +38,7 @@ SURPRISES = {
     "picoquic": "CUBIC keeps its window after a loss, and gets 6 to 40 times what CUBIC allows",
     "quic-go": "Reno begins with 28 packets in flight, and keeps 0.7 of its window after a loss",
     "traefik": "over HTTP/2 to Envoy it passes requests of HTTP/3 on, which Envoy answers with 400",
+    "wget2": "of an upload over HTTP/1.1 it sends 16 kB, and ends with status 0",
     "quinn": "resumes no session of an earlier run: tickets stay in memory",
 }
 """Program -> its first surprise, where one is known."""
@@ -91,7 +93,7 @@ def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
                 ", ".join(level for level in migration.levels if level != "none")
                 if migration
                 else "",
-                "yes" if "upload" in recipe.workloads else "",
+                ", ".join(m for m, need in UPLOADS_BY.items() if need in recipe.workloads),
                 "; ".join(tests.get(recipe.name, ())),
                 SURPRISES.get(recipe.name, ""),
             ]

@@ -43,10 +43,11 @@ type transfer struct {
 	Ended       float64 `json:"ended_s"`
 }
 
-// client fetches files from one server.
+// client fetches files from one server, or uploads them.
 type client struct {
 	common
 	version, server, name, ca string
+	method                    string
 	rounds, connections, wave int
 	interval                  time.Duration
 	resumption, visit         string
@@ -66,6 +67,7 @@ func get(words []string) error {
 	flags.StringVar(&c.server, "server", "", "`address:port` to connect to")
 	flags.StringVar(&c.name, "server-name", "", "`name` in the certificate")
 	flags.StringVar(&c.ca, "ca", "", "`file` with the authority's certificate")
+	flags.StringVar(&c.method, "method", http.MethodGet, "GET fetches the files; PUT or POST uploads them")
 	flags.IntVar(&c.rounds, "rounds", 1, "how often all files are fetched")
 	flags.DurationVar(&c.interval, "interval", 0, "`time` between waves of requests; 0: all at once")
 	flags.IntVar(&c.wave, "wave", 1, "requests in each interval")
@@ -213,17 +215,38 @@ func (c *client) sendsEarly() bool {
 	return c.version == "3" && c.resumption == "early-data" && c.visit == "measured"
 }
 
-// fetch stores one file, and prints its line, with the time since the start at which it began; it
+// bodies opens the file that the response is stored in, and the one that the request sends, if any.
+func (c *client) bodies(file string) (stored io.WriteCloser, sent io.ReadCloser, size int64, err error) {
+	if c.method == http.MethodGet {
+		stored, err = os.Create(file)
+		return stored, nil, 0, err
+	}
+	upload, err := os.Open(file)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	about, err := upload.Stat()
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	stored, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	return stored, upload, about.Size(), err
+}
+
+// fetch transfers one file, and prints its line, with the time since the start at which it began; it
 // calls begun when the next request may begin.
 func (c *client) fetch(path, file string, began float64, begun func()) error {
-	body, err := os.Create(file)
+	stored, sent, size, err := c.bodies(file)
 	if err != nil {
 		return err
 	}
-	defer body.Close()
+	defer stored.Close()
+	if sent != nil {
+		defer sent.Close()
+	}
 	got := transfer{Path: path, Began: began}
 	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { begun() }}
-	method := http.MethodGet
+	method := c.method
 	switch {
 	case c.version != "3":
 		trace.GotConn = func(info httptrace.GotConnInfo) {
@@ -239,11 +262,12 @@ func (c *client) fetch(path, file string, began float64, begun func()) error {
 		trace.GetConn = func(string) { begun() }
 	}
 	request, err := http.NewRequestWithContext(
-		httptrace.WithClientTrace(context.Background(), trace), method, "https://"+c.name+path, nil,
+		httptrace.WithClientTrace(context.Background(), trace), method, "https://"+c.name+path, sent,
 	)
 	if err != nil {
 		return err
 	}
+	request.ContentLength = size
 	request.Header.Set("User-Agent", "httpbed-go")
 	early := c.handshake.Load() == nil
 	response, err := c.transport.RoundTrip(request)
@@ -253,7 +277,7 @@ func (c *client) fetch(path, file string, began float64, begun func()) error {
 	defer response.Body.Close()
 	got.Status = response.StatusCode
 	got.HTTPVersion = versionOf(response.ProtoMajor, response.ProtoMinor)
-	got.BodyBytes, err = io.Copy(body, &firstRead{Reader: response.Body, at: &got.FirstByte})
+	got.BodyBytes, err = io.Copy(stored, &firstRead{Reader: response.Body, at: &got.FirstByte})
 	got.Ended = sinceStart()
 	if err != nil {
 		return fmt.Errorf("%s: after %d bytes: %w", path, got.BodyBytes, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -32,16 +33,18 @@ type logged struct {
 	Cipher        string  `json:"cipher"`
 	Resumed       string  `json:"resumed"`
 	EarlyData     *string `json:"early_data,omitempty"`
+	Method        string  `json:"method"`
 	Path          string  `json:"path"`
 	Authority     string  `json:"authority"`
 }
 
-// server answers requests with the files of a folder.
+// server answers requests with the files of a folder, and stores uploads in another.
 type server struct {
 	common
 	address, certificate, key string
-	content, log              string
+	content, bodies, log      string
 	files                     fs.FS
+	uploads                   *os.Root // nil: none are stored
 	connections               atomic.Int64
 	lock                      sync.Mutex
 	lines                     *json.Encoder
@@ -64,6 +67,7 @@ func serve(ctx context.Context, words []string) error {
 	flags.StringVar(&s.certificate, "certificate", "", "`file` with the certificate")
 	flags.StringVar(&s.key, "key", "", "`file` with the certificate's key")
 	flags.StringVar(&s.content, "content", ".", "`folder` with the files")
+	flags.StringVar(&s.bodies, "bodies", "", "`folder` for the bodies of PUT and POST")
 	flags.StringVar(&s.log, "log", "", "`file` for the access log")
 	_ = flags.Parse(words)
 	config, err := s.prepare()
@@ -114,6 +118,11 @@ func (s *server) prepare() (*tls.Config, error) {
 		return nil, err
 	}
 	s.files = root.FS()
+	if s.bodies != "" {
+		if s.uploads, err = os.OpenRoot(s.bodies); err != nil {
+			return nil, err
+		}
+	}
 	log, err := os.OpenFile(s.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	s.lines = json.NewEncoder(log)
 	return config, err
@@ -152,6 +161,7 @@ func (s *server) answer(writer http.ResponseWriter, request *http.Request) {
 		Cipher:        tls.CipherSuiteName(request.TLS.CipherSuite),
 		Resumed:       map[bool]string{true: "r", false: "."}[request.TLS.DidResume],
 		EarlyData:     early,
+		Method:        request.Method,
 		Path:          request.URL.RequestURI(),
 		Authority:     request.Host,
 	}
@@ -162,6 +172,10 @@ func (s *server) answer(writer http.ResponseWriter, request *http.Request) {
 
 func (s *server) send(writer http.ResponseWriter, request *http.Request) {
 	name := strings.TrimPrefix(path.Clean(request.URL.Path), "/")
+	if s.uploads != nil && (request.Method == http.MethodPut || request.Method == http.MethodPost) {
+		writer.WriteHeader(s.store(name, request.Body))
+		return
+	}
 	file, err := s.files.Open(name)
 	if err != nil {
 		http.NotFound(writer, request)
@@ -174,6 +188,19 @@ func (s *server) send(writer http.ResponseWriter, request *http.Request) {
 		return
 	}
 	http.ServeContent(writer, request, name, time.Time{}, file.(*os.File))
+}
+
+// store writes an upload to its file, and returns the status.
+func (s *server) store(name string, body io.Reader) int {
+	file, err := s.uploads.Create(name)
+	if err != nil {
+		return http.StatusNotFound
+	}
+	_, err = io.Copy(file, body)
+	if errors.Join(err, file.Close()) != nil {
+		return http.StatusInternalServerError
+	}
+	return http.StatusCreated
 }
 
 // countingWriter counts the bytes of a body.

@@ -44,14 +44,27 @@ def test_curl_uploads_in_every_http_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "version", "server"),
-    [("wget", "1.1", "nginx"), ("gtlsclient", "3", "nginx"), ("aioquic", "3", "aioquic")],
+    ("client", "version", "server", "method"),
+    [
+        ("wget", "1.1", "nginx", "PUT"),
+        ("gtlsclient", "3", "nginx", "POST"),
+        ("aioquic", "3", "aioquic", "POST"),
+    ],
 )
-def test_other_programs_upload(tmp_path: Path, client: str, version: str, server: str) -> None:
-    """Over the only version that each has."""
-    settings = SmallExperiment(kind="upload", client=client, versions=(version,), server=server)
+def test_other_programs_upload(
+    tmp_path: Path, client: str, version: str, server: str, method: str
+) -> None:
+    """By the method that the server's log says."""
+    settings = SmallExperiment(
+        kind="upload",
+        client=client,
+        versions=(version,),
+        server=server,
+        workload=f'method = "{method}"',
+    )
     for record in outcomes(settings, tmp_path / "campaign"):
         uploaded(record)
+        assert check(record, "method of the requests").figure.startswith(f"1 of {method}, by")
 
 
 def test_a_refused_upload_has_failed_with_the_status(tmp_path: Path) -> None:

@@ -236,6 +236,17 @@ def test_what_cannot_upload_is_refused(roles: dict[str, Any], place: str, reason
     assert reason in result(stated)[place]
 
 
+def test_a_method_that_one_end_lacks_is_refused() -> None:
+    """A client may have one method only, and both ends need the one that is asked for."""
+    post = {**UPLOAD, "method": "POST"}
+    client = {"implementation": "h2load", "http_version": "2"}
+    stated = cast(client, {"implementation": "nginx"})
+    assert result({**stated, "workload": post}) == {}
+    assert "'upload'" in result({**stated, "workload": UPLOAD})["workload"]
+    curl = cast({**client, "implementation": "curl"}, {"implementation": "caddy"})
+    assert "'upload by POST'" in result({**curl, "workload": post})["workload.method"]
+
+
 def test_the_client_of_an_upload_has_a_congestion_control() -> None:
     """Over TCP it is the kernel's; the server's is as unimportant as a downloading client's."""
     client = {"implementation": "curl", "http_version": "2", "congestion_control": "bbr"}

@@ -11,6 +11,7 @@ import pytest
 
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Transport
+from httpbed.experiment.workload import UPLOADS_BY
 from httpbed.programs import catalog
 from httpbed.programs.protocol import FileToFetch, Implementation, Part, RoleName, Upstream, Visit
 from httpbed.programs.recipe import Recipe
@@ -62,8 +63,9 @@ def parts(recipe: Recipe) -> Iterator[Part]:
             yield part(recipe, role, version, congestion_control=control)
         for retry in recipe.retrying.able() if role == "client" else ():
             yield part(recipe, role, version, retry=retry)
-        if "upload" in recipe.workloads and role != "proxy":
-            yield part(recipe, role, version, sender="client")
+        for method, need in UPLOADS_BY.items():
+            if need in recipe.workloads and role != "proxy":
+                yield part(recipe, role, version, sender="client", method=method)
         for kind in recipe.run_in(role).keep:
             yield part(recipe, role, version, kept=frozenset({kind}))
         for name, knob in recipe.knobs.items():
@@ -184,7 +186,14 @@ def test_a_recipe_states_the_least_version_of_its_program(name: str) -> None:
         assert recipe.version.least
 
 
-@pytest.mark.parametrize("name", ["curl", "wget", "gtlsclient", "aioquic"])
+UPLOADING = [
+    name
+    for name, recipe in CATALOG.recipes.items()
+    if "client" in recipe.roles and not set(UPLOADS_BY.values()).isdisjoint(recipe.workloads)
+]
+
+
+@pytest.mark.parametrize("name", UPLOADING)
 def test_a_client_that_uploads_sends_the_file_of_its_content(name: str) -> None:
     """The server stores it; the client has no folder for bodies."""
     (version, *_), fetches = CATALOG[name].http_versions, (FileToFetch("/9.txt", "/stored/9.txt"),)

@@ -62,6 +62,15 @@ def test_an_upload_that_did_not_arrive_whole_has_failed(fault: Fault, check: str
     assert ending(evidence, UPLOADED).kind == "failed"
 
 
+@pytest.mark.parametrize(
+    ("method", "failed"), [("PUT", set()), ("POST", {"method of the requests"})]
+)
+def test_the_servers_log_says_the_method(method: str, failed: set[str]) -> None:
+    """It is no flag of the client; a log without it, as the recorded one, is no evidence."""
+    evidence = relogged("server", method=method)(EVIDENCE)
+    assert broken(evidence, UPLOADED) == failed
+
+
 def test_a_refusal_that_the_server_did_not_log_is_told_by_the_client() -> None:
     """A server that still drains the connection may end before it has logged the request."""
     refused = relogged("client", status=413)(stored(None)(logged()(EVIDENCE)))
@@ -106,8 +115,7 @@ def test_the_plan_gives_the_file_to_the_client_and_a_folder_to_the_server() -> N
     assert words[words.index("--upload-file") + 1] == "/content/100000.txt"
     server = planned(UPLOADED).attempt.servers["server"]
     (configuration,) = [text for name, text in server.files.items() if name.endswith("nginx.conf")]
-    assert "root /tmp/bodies/client;" in configuration
-    assert "dav_methods PUT;" in configuration
+    assert "root /tmp/bodies/client; dav_methods PUT;" in configuration
 
 
 def test_a_request_that_a_client_reports_with_another_success_is_accepted() -> None:

@@ -282,12 +282,17 @@ def jobs_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 def notes(loaded: LoadedExperiment) -> list[str]:
     """List conditions that have no effect although they are no mistake, each with the remedy.
 
-    Examine treatments only if a token bucket may be among them, because it takes time.
+    Examine treatments only if one of the conditions may be among them, because it takes time.
     """
-    if "bucket" not in loaded.text and "profile" not in loaded.text:
+    may_upload = "upload" in loaded.text and "congestion_control" in loaded.text
+    if "bucket" not in loaded.text and "profile" not in loaded.text and not may_upload:
         return []
-    passed = (one for scenario in loaded.scenarios() for one in bodies_path.bucket_loads(scenario))
-    return list(dict.fromkeys(one.warning() for one in passed if one.holds_all))
+    found = dict[str, None]()
+    for scenario in loaded.scenarios():
+        loads = bodies_path.bucket_loads(scenario)
+        found |= dict.fromkeys(load.warning() for load in loads if load.holds_all)
+        found |= dict.fromkeys(bodies_path.unused_controls(scenario))
+    return list(found)
 
 
 def print_notes(loaded: LoadedExperiment) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from httpbed.base import units
@@ -58,6 +59,19 @@ def vantage_points(scenario: Scenario) -> VantagePoints:
         beyond_s=sum(links[link].rtt_s() for link, _ in route[:place]),
         before_s=sum(links[link].rtt_s() for link, _ in route[place + 1 :]),
     )
+
+
+def unused_controls(scenario: Scenario) -> Iterator[str]:
+    """Yield each server of an upload that states a congestion control when its client has none."""
+    for group in scenario.client_groups:
+        client, server = group.roles.client, group.roles.server
+        stated = server.congestion_control and not client.congestion_control
+        if stated and group.workload.sender == "client":
+            yield (
+                f"the congestion control of the {group.prefix}server, {server.congestion_control},"
+                " decides no upload, because the client sends the bodies; set congestion_control"
+                f" of the {group.prefix}client"
+            )
 
 
 # Token buckets on the path of bodies, and the bytes that pass each of them.

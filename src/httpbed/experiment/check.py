@@ -229,6 +229,12 @@ BODIES = CheckDescriptor(
     "download",
     "The files that the client stored have the served files' lengths and SHA-256.",
 )
+METHOD = CheckDescriptor(
+    "method of the requests",
+    "subject",
+    "upload",
+    "Every request that the server logged has the upload's method.",
+)
 BODIES_SENT = CheckDescriptor(
     "bodies as sent",
     "subject",

@@ -409,6 +409,9 @@ def _mistake(
         reason = "is not a key of this table" if is_misplaced else "unknown key"
         close = difflib.get_close_matches(key, _known_keys(), n=1, cutoff=_SIMILAR)
         remedy = f"did you mean {close[0]!r}?" if close and not is_misplaced else "delete it"
+        if kinds := workload_kinds.others_with(key, place):
+            reason = f"belongs to a workload of kind {kinds}, not of this one"
+            remedy = f"delete it, or say kind = {kinds}"
         if len(detail["loc"]) == 1 and not (close or is_misplaced) and _is_table(detail["input"]):
             reason, remedy = "no installed addon reads this table", "delete it, or add the addon"
     elif detail["type"] == "missing":

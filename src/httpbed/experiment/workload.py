@@ -8,7 +8,7 @@ are.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -30,7 +30,7 @@ DownloadCapability = Literal[
     "resumed",
     "early data",
 ]
-UploadCapability = Literal["upload", "parallel uploads"]
+UploadCapability = Literal["upload", "upload by POST", "parallel uploads"]
 PageCapability = Literal[
     "page",
     "recorded page",
@@ -47,8 +47,11 @@ Capability = DownloadCapability | UploadCapability | PageCapability
 """A capability that a workload needs and that a recipe declares for its program."""
 Resumption = Literal["none", "resumed", "early data"]
 Sender = Literal["client", "server"]
+Method = Literal["GET", "PUT", "POST"]
 PageVisit = Literal["cold", "warm connection", "repeat view", "resumed", "early data", "discovery"]
 """A browser's state at the beginning of a load."""
+UPLOADS_BY: Mapping[Method, UploadCapability] = {"PUT": "upload", "POST": "upload by POST"}
+"""Request method -> the capability of a program that uploads by it, or stores such an upload."""
 OWN_ORIGIN = "server.httpbed.test"
 """Host name of every server but those of recorded pages, which keep theirs. The .test domain never
 resolves on the Internet (RFC 6761)."""
@@ -151,7 +154,9 @@ class Upload(FileTransfer):
     """Files that the client sends over new connections."""
 
     kind: Literal["upload"]
-    """``upload``: one PUT request for each file, to a server that stores it."""
+    """``upload``: one request for each file, to a server that stores it."""
+    method: Literal["PUT", "POST"] = "PUT"
+    """Method of the requests. The server stores what either of them carries."""
 
     @property
     def sender(self) -> Sender:
@@ -160,7 +165,7 @@ class Upload(FileTransfer):
 
     def needs(self) -> Iterator[UploadCapability | DownloadCapability]:
         """Yield the capabilities that client and server need."""
-        yield "upload"
+        yield UPLOADS_BY[self.method]
         if self.files > 1:
             yield "parallel uploads"
         if self.connections > 1:

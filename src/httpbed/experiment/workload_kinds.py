@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Discriminator, Tag, TypeAdapter
@@ -29,6 +29,15 @@ def _kinds() -> dict[str, type[Workload]]:
 
 KINDS: Mapping[str, type[Workload]] = _kinds()
 """The model of each kind."""
+
+
+def others_with(key: str, place: Sequence[int | str]) -> str:
+    """Name the other kinds that have a key, in quotes; empty where no workload's table is."""
+    form = place[-2] if len(place) > 1 else ""
+    if form not in {f"<{kind}>" for kind in KINDS}:
+        return ""
+    kinds = [kind for kind, model in KINDS.items() if key in model.model_fields]
+    return " or ".join(f'"{kind}"' for kind in kinds)
 
 
 class UnreadWorkload(Workload):

@@ -22,7 +22,7 @@ from httpbed.experiment.kept import KEYS
 if TYPE_CHECKING:
     from httpbed.experiment.metric import Observation
     from httpbed.experiment.roles import Retry
-    from httpbed.experiment.workload import Sender
+    from httpbed.experiment.workload import Method, Sender
 
 
 AUTHORITY, CERTIFICATE, KEY, KEY_PIN = "ca.pem", "server.pem", "server.key", "server.spki"
@@ -151,6 +151,8 @@ class Part:
     """The page to load instead of ``fetches``."""
     sender: Sender = "server"
     """The end that sends the files."""
+    method: Method = "GET"
+    """Method of the requests for the files."""
     kept: frozenset[str] = frozenset()
     """The kinds of records (:data:`~httpbed.experiment.kept.KINDS`) that the trial keeps."""
 
@@ -190,6 +192,7 @@ class Part:
             "upstream_http_version": self.upstream_http_version,
             "time_limit_s": f"{self.time_limit_s:.0f}",
             "workload": "page" if self.page else _TRANSFERS[self.sender],
+            "method": self.method,
             "announces": "HTTP/3" if self.page and self.http_version == "3" else "nothing",
             **(self.page or NO_PAGE).variables(),
         }
@@ -286,6 +289,7 @@ class LoggedRequest:
     resumed: bool | None = None
     early_data: bool | None = None
     """Whether it was sent, and accepted, in the first flight."""
+    method: str = ""
     path: str = ""
     authority: str = ""
     """Host name of the request."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import get_args
 
 from httpbed.base.errors import Mistake
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.workload import (
+    UPLOADS_BY,
     DownloadCapability,
     PageCapability,
     PageVisit,
@@ -29,7 +30,12 @@ from httpbed.programs.recipe import Recipe
 DOWNLOADS = frozenset(get_args(DownloadCapability))
 UPLOADS = frozenset(get_args(UploadCapability))
 PAGES = frozenset(get_args(PageCapability))
-KINDS = ("download", "upload", "page")
+_SUFFICIENT: Mapping[str, frozenset[str]] = {
+    "download": frozenset({"download"}),
+    "upload": frozenset(UPLOADS_BY.values()),
+    "page": frozenset({"page"}),
+}
+"""Kind of workload -> the capabilities of which a program that has the kind declares one."""
 SHELLS = frozenset({"sh", "bash", "dash"})
 _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
 _NO_SHELL = "is shell syntax, but no shell interprets the command"
@@ -85,10 +91,14 @@ def _retrying_mistakes(recipe: Recipe) -> Iterator[Mistake]:
 def _workload_mistakes(recipe: Recipe) -> Iterator[Mistake]:
     """Yield a mistake for an option of a workload that the program does not support at all."""
     for kind, more in (("download", DOWNLOADS), ("upload", UPLOADS), ("page", PAGES)):
-        beyond = sorted(set(recipe.workloads) & more - {kind})
-        if beyond and kind not in recipe.workloads:
+        beyond = sorted(set(recipe.workloads) & more - _SUFFICIENT[kind])
+        if beyond and not _can(recipe, kind):
             reason = f"{' and '.join(map(repr, beyond))} needs {kind!r}, which is missing"
             yield Mistake("workloads", reason, f"add {kind!r}")
+
+
+def _can(recipe: Recipe, kind: str) -> bool:
+    return not _SUFFICIENT[kind].isdisjoint(recipe.workloads)
 
 
 def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
@@ -191,6 +201,8 @@ def _uncovered(place: str, choice: Choice, domain: Collection[str]) -> Iterator[
 def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
     """Return the variables that can decide a choice, each with all its values."""
     resumptions = {"none"} | ({"resumed", "early data"} & set(recipe.workloads))
+    fetches = ["GET"] if _can(recipe, "download") or _can(recipe, "page") else []
+    uploads = [method for method, need in UPLOADS_BY.items() if need in recipe.workloads]
     quic = recipe.congestion_control.quic
     return {
         "role": recipe.roles,
@@ -199,7 +211,8 @@ def _domains(recipe: Recipe) -> dict[str, Collection[str]]:
         "ip_version": ("4", "6"),
         "resumption": resumptions,
         "visit": ("prior", "measured"),
-        "workload": [kind for kind in KINDS if kind in recipe.workloads],
+        "workload": [kind for kind in _SUFFICIENT if _can(recipe, kind)],
+        "method": [*fetches, *uploads],
         "announces": ("nothing", "HTTP/3"),
         "site": ["static", *(["recorded"] if "recorded page" in recipe.workloads else [])],
         "net_log": ("on", "off"),

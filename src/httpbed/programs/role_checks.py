@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from httpbed.experiment.roles import FIXED, TCP_BUFFERS, HttpVersion, Transport, transport_below
-from httpbed.experiment.workload import Capability
+from httpbed.experiment.workload import UPLOADS_BY, Capability
 from httpbed.experiment.workload_kinds import parse as workload_of
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.protocol import RoleName
@@ -28,7 +28,7 @@ OF_SERVERS = frozenset(
     {
         "resumed",
         "early data",
-        "upload",
+        *UPLOADS_BY.values(),
         "page",
         "recorded page",
         "page: repeat view",
@@ -41,10 +41,10 @@ OF_SERVERS = frozenset(
 UNRECORDED = ("page: discovery", "page: repeat view")
 """Visits that need response headers which a HAR file may lack."""
 RECORDED: Capability = "recorded page"
-UPLOAD: Capability = "upload"
 _REQUESTED_BY: Mapping[Capability, tuple[str, ...]] = {
     "parallel": ("files",),
     "parallel uploads": ("files",),
+    "upload by POST": ("method",),
     "connections": ("connections",),
     "rounds": ("rounds",),
     "intervals": ("interval",),
@@ -88,6 +88,10 @@ class _RoleAssignment:
     @property
     def transport(self) -> Transport:
         return transport_below(self.http_version)
+
+    @property
+    def uploads(self) -> bool:
+        return not set(UPLOADS_BY.values()).isdisjoint(self.needs)
 
 
 def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[RoleMistake]:
@@ -194,7 +198,7 @@ def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Ro
         reason = "no proxy has the names and certificates of a recorded page's origins"
         yield RoleMistake(assigned.path, reason, "leave proxies out, or load another page")
         return
-    if assigned.role == "proxy" and UPLOAD in assigned.needs:
+    if assigned.role == "proxy" and assigned.uploads:
         reason = "no proxy can be in an upload's path: httpbed does not observe what it passes on"
         yield RoleMistake(assigned.path, reason, "leave proxies out, or download")
         return
@@ -268,7 +272,7 @@ def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Rol
     if not isinstance(algorithm, str) or assigned.http_version is None:
         return
     control = recipe.congestion_control
-    receiver = "server" if UPLOAD in assigned.needs else "client"
+    receiver = "server" if assigned.uploads else "client"
     if assigned.role == receiver and algorithm in {*control.allowed("tcp"), FIXED}:
         return
     if reason := recipe.refuses_control(assigned.transport, algorithm):

@@ -13,7 +13,7 @@ from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Hop, Role
 from httpbed.experiment.scenario import ClientGroup, Scenario
-from httpbed.experiment.workload import Download, FileTransfer, Workload
+from httpbed.experiment.workload import Download, FileTransfer, Upload, Workload
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import (
     FileToFetch,
@@ -141,6 +141,7 @@ class _GroupParts:
             knobs=role.knobs,
             kept=self.kept,
             sender=self._workload.sender,
+            method=transfer.method if isinstance(transfer, Upload) else "GET",
         )
         for addition in TRIAL_ADDITIONS.provided(self.scenario.words):
             part = addition.part(part, self._workload)

@@ -62,8 +62,8 @@ def test_a_failed_pairing_is_shown_with_its_reason() -> None:
     assert "through haproxy, HTTP/1.1 upstream" in text
     assert "curl    3     FAILED" in text
     assert (
-        "curl -> HTTP/3 -> haproxy -> HTTP/1.1 -> nginx, 1000000 bytes: body as served:"
-        " the client stored nothing"
+        "curl -> HTTP/3 -> haproxy -> HTTP/1.1 -> nginx, GET of 1000000 bytes: body as"
+        " served: the client stored nothing"
     ) in text
     assert "1 of 2 pairings" in text
 

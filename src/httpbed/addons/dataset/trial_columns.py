@@ -347,6 +347,8 @@ def workload_cells(scenario: Scenario) -> Cells:
             columns.add(name, described(FileTransfer, name), getattr(workload, name), "integer")
         rounds = described(Download, "rounds")
         columns.add("rounds", rounds, workload.transfers_of_each, "integer")
+        if isinstance(workload, Upload):
+            columns.add("method", described(Upload, "method"), workload.method)
     elif isinstance(workload, PageLoad):
         _add_page(columns, workload)
     return columns.cells

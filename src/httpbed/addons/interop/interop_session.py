@@ -23,7 +23,7 @@ from httpbed.campaign import executor, manifest
 from httpbed.campaign.manifest import ReportedVersion
 from httpbed.experiment import check
 from httpbed.experiment.trial import Check, Trial
-from httpbed.experiment.workload import Download
+from httpbed.experiment.workload import UPLOADS_BY, Download, Method
 from httpbed.experiment.workload_kinds import parse as workload_of
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
@@ -65,11 +65,12 @@ class TransferResult:
 
     size: int
     failures: tuple[Failure, ...]
+    method: Method = "GET"
 
 
 @dataclass(frozen=True)
 class PairingResult:
-    """A pairing with its downloads, and an upload if both ends are capable of one."""
+    """A pairing with its downloads, and an upload by each method that both ends have."""
 
     pairing: Pairing
     downloads: tuple[TransferResult, ...]
@@ -204,9 +205,9 @@ async def run_pairings(
     async def run(numbered: tuple[int, Pairing]) -> None:
         number, pairing = numbered
         place = folder / f"{number:04}"
-        downloads = [await _transfer(setup, pairing, "download", size, place) for size in SIZES]
-        sizes = SIZES[-1:] if _uploads(setup.catalog, pairing) else ()
-        uploads = [await _transfer(setup, pairing, "upload", size, place) for size in sizes]
+        downloads = [await _transfer(setup, pairing, "GET", size, place) for size in SIZES]
+        methods = _uploads(setup.catalog, pairing)
+        uploads = [await _transfer(setup, pairing, one, SIZES[-1], place) for one in methods]
         results[number] = PairingResult(pairing, tuple(downloads), tuple(uploads))
         tell(results[number])
 
@@ -266,19 +267,19 @@ def _targets() -> tuple[ContentFile, ...]:
     return content.targets(Download.model_validate(values))
 
 
-def _uploads(catalog: Catalog, pairing: Pairing) -> bool:
-    """Whether a pairing can upload: both of its ends, without a proxy."""
-    ends = (catalog[pairing.client], catalog[pairing.server])
-    return not pairing.proxies and all("upload" in recipe.workloads for recipe in ends)
+def _uploads(catalog: Catalog, pairing: Pairing) -> list[Method]:
+    """Return the methods by which a pairing can upload: those of both ends, without a proxy."""
+    common = set(catalog[pairing.client].workloads) & set(catalog[pairing.server].workloads)
+    return [one for one, need in UPLOADS_BY.items() if need in common and not pairing.proxies]
 
 
 async def _transfer(
-    setup: CampaignSetup, pairing: Pairing, kind: str, size: int, folder: Path
+    setup: CampaignSetup, pairing: Pairing, method: Method, size: int, folder: Path
 ) -> TransferResult:
-    place = folder / (str(size) if kind == "download" else f"{kind}-{size}")
+    place = folder / (str(size) if method == "GET" else f"{method}-{size}")
     place.mkdir(parents=True)
-    failures = await _failures(setup, setup, pairing.document(size, kind), place)
-    return TransferResult(size, tuple(failures))
+    failures = await _failures(setup, setup, pairing.document(size, method), place)
+    return TransferResult(size, tuple(failures), method)
 
 
 async def _failures(

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.experiment.workload import UPLOADS_BY, Method
 from httpbed.programs.protocol import RoleName
 from httpbed.programs.recipe import Recipe
 
@@ -59,8 +60,10 @@ class Pairing:
         )
         return f"{self.client} -> HTTP/{self.http_version}{''.join(hops)} -> {self.server}"
 
-    def document(self, size: int, kind: str = "download") -> dict[str, Any]:
+    def document(self, size: int, method: Method = "GET") -> dict[str, Any]:
         """Return the scenario that transfers a file of ``size`` bytes."""
+        is_upload = method in UPLOADS_BY
+        workload = {"kind": "upload", "method": method} if is_upload else {"kind": "download"}
         several = len(self.proxies) > 1
         numbers = range(1, len(self.proxies) + 1)
         proxies = [f"proxy{number}" if several else "proxy" for number in numbers]
@@ -78,7 +81,7 @@ class Pairing:
                 ],
                 "server": {"implementation": self.server},
             },
-            "workload": {"kind": kind, "size": f"{size} B"},
+            "workload": {**workload, "size": f"{size} B"},
         }
 
 

@@ -170,7 +170,7 @@ class Http3Client:
             self.fetches[stream] = FileTransfer(path, body, since_start(), early=early)
 
     def _headers(self, path: str, upload: bytes | None) -> Iterator[tuple[bytes, bytes]]:
-        yield b":method", b"GET" if upload is None else b"PUT"
+        yield b":method", (self.options.upload or "GET").encode()
         yield b":scheme", b"https"
         yield b":authority", self.name.encode()
         yield b":path", path.encode()
@@ -380,7 +380,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--max-stream-data", type=int, required=True)
     parser.add_argument("--max-datagram-size", type=int, required=True)
     parser.add_argument("--migration", choices=("none", "rebind"), default="none")
-    parser.add_argument("--upload", action="store_true", help="send the files, by PUT")
+    parser.add_argument("--upload", choices=("PUT", "POST"), help="send the files, by this method")
     parser.add_argument("--acknowledges", choices=("received", "all"), default="received")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--resumption", choices=("none", "resumed", "early data"), default="none")

@@ -1,6 +1,6 @@
 """An HTTP/3 server on aioquic: the files of one folder, and a line of JSON for each request.
 
-With ``--bodies`` it stores the body of a PUT in that folder, under the name that the request gives.
+With ``--bodies`` it stores the body of a PUT or POST in that folder, under the request's name.
 
 Run by recipes/aioquic.toml, in a root filesystem with Python and aioquic.
 """
@@ -26,6 +26,7 @@ from aioquic.tls import SessionTicket
 NEVER_IDLE_S = 86400.0
 """Above every trial's limit: httpbed decides when a transfer has taken too long."""
 FOUND, CREATED, NOT_FOUND = 200, 201, 404
+UPLOADS = (b"PUT", b"POST")
 Headers = dict[bytes, bytes]
 
 
@@ -86,7 +87,7 @@ class Http3Connection(QuicConnectionProtocol):
         self.handshake: HandshakeCompleted | None = None
 
     def quic_event_received(self, event: QuicEvent) -> None:
-        """Answer a GET when its header is complete, and a PUT when its body is stored."""
+        """Answer a GET when its header is complete, and an upload when its body is stored."""
         if isinstance(event, ProtocolNegotiated):
             self.http = H3Connection(self._quic)
         elif isinstance(event, HandshakeCompleted):
@@ -100,7 +101,7 @@ class Http3Connection(QuicConnectionProtocol):
 
     def _begin(self, http: H3Connection, request: HeadersReceived) -> None:
         headers = dict(request.headers)
-        if self.bodies is None or headers.get(b":method") != b"PUT":
+        if self.bodies is None or headers.get(b":method") not in UPLOADS:
             file = find(self.content, path_of(headers))
             self._answer(http, request.stream_id, headers, FOUND if file else NOT_FOUND, file)
         elif (place := inside(self.bodies, path_of(headers))) and place.parent == self.bodies:
@@ -149,6 +150,7 @@ class Http3Connection(QuicConnectionProtocol):
             "protocol": "HTTP/3.0",
             "status": status,
             "body_bytes": body_bytes,
+            "method": request_headers.get(b":method", b"").decode(errors="replace"),
             "path": request_headers.get(b":path", b"").decode(errors="replace"),
             "authority": request_headers.get(b":authority", b"").decode(errors="replace"),
             "connection": self._quic.original_destination_connection_id.hex(),

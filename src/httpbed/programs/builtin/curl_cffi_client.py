@@ -1,4 +1,4 @@
-"""A client on curl_cffi's libcurl: parallel downloads, each to its own file.
+"""A client on curl_cffi's libcurl: parallel transfers, each of its own file.
 
 It prints what ``curl --write-out`` prints for several transfers: one JSON object for each file,
 with times in seconds. So the parser of curl reads it.
@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -67,11 +68,18 @@ def account(curl: Curl, url: str, number: int, error: str) -> dict[str, object]:
 async def fetch(
     options: argparse.Namespace, multi: AsyncCurl, number: int, request: tuple[str, Path]
 ) -> bool:
-    """Download one file and print its line; return whether it came without an error."""
+    """Transfer one file and print its line; return whether there was no error."""
     url, file = request
     curl, error = transfer(options, url), ""
-    with file.open("wb") as body:
+    is_upload = options.method != "GET"
+    stored = Path(os.devnull) if is_upload else file
+    with stored.open("wb") as body, (file if is_upload else stored).open("rb") as upload:
         curl.setopt(CurlOpt.WRITEDATA, body)
+        if is_upload:
+            curl.setopt(CurlOpt.UPLOAD, 1)
+            curl.setopt(CurlOpt.CUSTOMREQUEST, options.method.encode())
+            curl.setopt(CurlOpt.INFILESIZE_LARGE, file.stat().st_size)
+            curl.setopt(CurlOpt.READDATA, upload)
         try:
             await multi.add_handle(curl)
         except CurlError as failure:
@@ -82,7 +90,7 @@ async def fetch(
 
 
 async def run(options: argparse.Namespace) -> bool:
-    """Fetch all files in each round; return whether all came."""
+    """Transfer all files in each round; return whether there was no error."""
     multi = AsyncCurl(cacert=options.ca)
     # Its setopt (0.17.0) sets these options to the address of a number, not to the number.
     number = ffi.cast("void *", options.connections)
@@ -112,6 +120,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ca", required=True)
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--method", choices=("GET", "PUT", "POST"), default="GET")
     parser.add_argument("--impersonate", choices=("none", *REAL_TARGET_MAP), default="none")
     return parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""A client on niquests: parallel downloads, each to its own file.
+"""A client on niquests: parallel transfers, each of its own file.
 
 After each file it prints one JSON object, with times in seconds since its start.
 Run by recipes/niquests.toml, in a root filesystem with Python and niquests.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -42,14 +43,20 @@ def session(options: argparse.Namespace) -> niquests.AsyncSession:
     return client
 
 
-async def fetch(client: niquests.AsyncSession, url: str, file: Path) -> bool:
-    """Download one file and print its line; return whether it came without an error."""
+def content(file: Path) -> bytes:
+    """Return what is uploaded."""
+    return file.read_bytes()
+
+
+async def fetch(client: niquests.AsyncSession, method: str, url: str, file: Path) -> bool:
+    """Transfer one file and print its line; return whether there was no error."""
     line: dict[str, object] = {"path": urlsplit(url).path, "began_s": since_start()}
     try:
-        response = await client.get(url, stream=True)
+        upload = content(file) if method != "GET" else None
+        response = await client.request(method, url, data=upload, stream=True)
         line["first_byte_s"] = since_start()
         body_bytes = 0
-        with file.open("wb") as body:
+        with (file if upload is None else Path(os.devnull)).open("wb") as body:
             async for part in await response.iter_content(65536):
                 body_bytes += body.write(part)
     except (niquests.RequestException, OSError) as failure:
@@ -68,11 +75,11 @@ async def fetch(client: niquests.AsyncSession, url: str, file: Path) -> bool:
 
 
 async def run(options: argparse.Namespace) -> bool:
-    """Fetch all files in each round; return whether all came."""
+    """Transfer all files in each round; return whether there was no error."""
     came = []
     async with session(options) as client:
         for _ in range(options.rounds):
-            several = (fetch(client, url, file) for url, file in options.requests)
+            several = (fetch(client, options.method, url, file) for url, file in options.requests)
             came += await asyncio.gather(*several)
     return all(came)
 
@@ -92,6 +99,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ca", required=True)
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--method", choices=("GET", "PUT", "POST"), default="GET")
     return parser.parse_args()
 
 

@@ -1,9 +1,9 @@
 """An access log with one JSON object per request, in httpbed's words.
 
 Always ``protocol``, ``status``, ``body_bytes``. If the server logs them: ``connection``,
-``tls_version``, ``cipher``, ``resumed`` ("r" or "."), ``early_data`` ("1" or empty), ``path``,
-``upstream_protocol``, ``flags``, ``attempts``, ``content_length`` (of the response's header),
-``authority``, ``wire_bytes`` (header and body as sent).
+``tls_version``, ``cipher``, ``resumed`` ("r" or "."), ``early_data`` ("1" or empty), ``method``,
+``path``, ``upstream_protocol``, ``flags``, ``attempts``, ``content_length`` (of the response's
+header), ``authority``, ``wire_bytes`` (header and body as sent).
 """
 
 from __future__ import annotations
@@ -86,6 +86,7 @@ def _request(line: dict[str, Any]) -> LoggedRequest:
         cipher=_text(line, "cipher"),
         resumed={"r": True, ".": False}.get(_text(line, "resumed")),
         early_data=_text(line, "early_data") == "1" if "early_data" in line else None,
+        method=_text(line, "method"),
         path=_text(line, "path"),
         authority=_text(line, "authority"),
         wire_bytes=int(_text(line, "wire_bytes")) if _text(line, "wire_bytes") else None,

@@ -22,6 +22,7 @@ from httpbed.experiment.check import (
     FOLDERS,
     INTERVALS,
     LENGTHS,
+    METHOD,
     RAN,
     SENT,
     STATUS,
@@ -29,7 +30,7 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
-from httpbed.experiment.workload import FileTransfer
+from httpbed.experiment.workload import FileTransfer, Upload
 from httpbed.trial import client_requests, parts
 from httpbed.trial.checks import protocol
 from httpbed.trial.content import Content, targets
@@ -38,7 +39,7 @@ from httpbed.trial.hops import Chain, address
 from httpbed.trial.plan import TrialPlan
 
 STORED = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT)
-"""Statuses of a PUT that succeeded (RFC 9110 section 9.3.4)."""
+"""Statuses of an upload that succeeded (RFC 9110 sections 9.3.3 and 9.3.4)."""
 
 
 def checks(attempt: JudgedAttempt) -> Iterator[Check]:
@@ -156,6 +157,8 @@ def _files(
         if retried
         else _statuses(chain, evidence, where, proving=proving)
     )
+    if isinstance(workload, Upload):
+        yield _method(chain, workload, evidence, where)
     if workload.last_request_s:
         yield _intervals(chain, evidence, where)
     contents = [attempt.setup.contents[target.path] for target in targets(workload)]
@@ -219,6 +222,19 @@ def _statuses(chain: Chain, evidence: AttemptEvidence, where: str, *, proving: b
         if logs
         else "none",
         limit=limit,
+    )
+
+
+def _method(chain: Chain, upload: Upload, evidence: AttemptEvidence, where: str) -> Check:
+    """Compare the method of each request in the server's log with the experiment's."""
+    log = client_requests.of_server(chain.servers[0], evidence)
+    methods = Counter(request.method for request in log.requests if request.method)
+    counts = [f"{count} of {method}" for method, count in sorted(methods.items())]
+    return METHOD.result(
+        where=where,
+        passed=methods.keys() == {upload.method} if methods else None,
+        figure=f"{', '.join(counts)}, by {log.by}" if methods else protocol.NOT_REPORTED,
+        limit=upload.method,
     )
 
 
