@@ -20,6 +20,7 @@ import printed
 import programs_page
 import readme_results
 import results_archives
+import results_competition
 import results_page
 from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.cli.main import verbs
@@ -42,6 +43,7 @@ def main() -> None:
     EVIDENCE.write_text(with_checks(EVIDENCE.read_text()))
     published = results_archives.read()
     (REFERENCE.parent / "results.md").write_text(results_page.page(published))
+    results_competition.write(results_archives.PUBLISHED)
     readme_results.README.write_text(
         readme_results.page(readme_results.README.read_text(), published)
     )

@@ -14,6 +14,7 @@ from typing import Any
 import results_answers
 import results_campaigns
 import results_clocks
+import results_competition
 import results_explained
 import results_senders
 import results_suites
@@ -51,6 +52,7 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
     parts += results_explained.section(published / "explained/cells.jsonl")
     parts += [*results_campaigns.section(found), *results_senders.section(published / "senders")]
     parts += results_suites.section(published / "senders/suites")
+    parts += results_competition.section(published)
     return "\n\n".join(parts) + "\n"
 
 
