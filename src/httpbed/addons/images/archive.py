@@ -1,8 +1,8 @@
-"""The file or folder of a container image: named blobs, read within bounds and never unpacked.
+"""The file or folder of a container image: named blobs, read within bounds.
 
 An archive is a tar file (``docker save``, ``podman save``, ``skopeo copy``), compressed or not, or
-the folder of an OCI image layout. It is a stranger's: each read has a bound, and what is read was
-compared with its digest before anything interprets it.
+the folder of an OCI image layout. It is a stranger's: each read has a bound, and what is read is
+compared with its digest before anything uses it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ import io
 import posixpath
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 
 from httpbed.base import user_file
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.machine import scratch
 
 MAX_DOCUMENT_BYTES = 2**22
 """Of a manifest, an index or a configuration."""
 MAX_BLOBS = 10_000
+DOCUMENTS = ("index.json", "manifest.json")
+"""Where an archive says what it contains: that of the OCI first, then that of docker save."""
 MAX_HEADER_BYTES = 2**20
 """Of the headers of one entry of a tar file; tarfile keeps them in memory."""
 MAX_BYTES = 2**33
@@ -130,33 +132,39 @@ def _decompressed(raw: BinaryIO) -> Readable:
     return raw
 
 
-class Archive(Protocol):
+@dataclass(frozen=True)
+class Archive:
     """The blobs of an image, by name."""
 
     place: str
     """The path that the user gave."""
     size: int
     """Bytes of everything in it."""
+    blobs: Mapping[str, Path]
 
-    def __contains__(self, name: str) -> bool:
-        """Whether it has a blob."""
-        ...
+    def opened(self, name: str) -> BinaryIO:
+        """Open a blob.
 
-    def opened(self, name: str) -> io.BufferedReader:
-        """Open a blob."""
-        ...
+        Raises:
+            ConfigError: The archive lacks it.
+        """
+        try:
+            return self.blobs[posixpath.normpath(name)].open("rb")
+        except (KeyError, OSError):
+            remedy = f"{SAVE_AGAIN}, with all of its layers"
+            raise refusal(self.place, f"lacks {name}", remedy) from None
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Archive]:
-    """Open the archive of an image.
+    """Open the archive of an image; a tar file is unpacked into a folder that the end removes.
 
     Raises:
         ConfigError: It is no archive of an image.
     """
     place = str(path)
     if path.is_dir():
-        yield _Folder(place)
+        yield _of_layout(path)
         return
     with ExitStack() as stack:
         try:
@@ -169,103 +177,44 @@ def opened(path: Path) -> Iterator[Archive]:
             raise refusal(place, "is a pipe", "save the image into a file")
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
-        plain: BinaryIO = file
-        if file.peek(len(_ZSTD)).startswith((_ZSTD, _GZIP)):
-            plain = stack.enter_context(TemporaryFile())
-            unpacked = Unpacked(file, place, Allowance.of(place, size))
-            while data := unpacked.read(CHUNK_BYTES):
-                plain.write(data)
-            plain.seek(0)
-        yield _TarFile(place, size, plain)
+        folder = stack.enter_context(scratch.temporary("images"))
+        yield Archive(place, size, _unpacked(file, place, size, folder))
 
 
-class _Folder:
-    """An OCI image layout in a folder."""
-
-    def __init__(self, place: str) -> None:
-        self.place = place
-        try:
-            self.size = sum(one.stat().st_size for one in Path(place, "blobs/sha256").iterdir())
-        except OSError:
-            reason = "is no OCI image layout: its blobs/sha256 cannot be read"
-            raise refusal(place, reason, "name the folder that has index.json and blobs") from None
-
-    def __contains__(self, name: str) -> bool:
-        return Path(self.place, name).is_file()
-
-    def opened(self, name: str) -> io.BufferedReader:
-        return Path(self.place, name).open("rb")
+def _of_layout(folder: Path) -> Archive:
+    """Return the archive in the folder of an OCI image layout."""
+    try:
+        blobs = [*(folder / "blobs/sha256").iterdir()]
+        size = sum(blob.stat().st_size for blob in blobs)
+    except OSError:
+        reason = "is no OCI image layout: its blobs/sha256 cannot be read"
+        remedy = "name the folder that has index.json and blobs"
+        raise refusal(str(folder), reason, remedy) from None
+    documents = [file for name in DOCUMENTS if (file := folder / name).is_file()]
+    files = (file for file in (*blobs, *documents) if file.is_file())
+    return Archive(str(folder), size, {str(one.relative_to(folder)): one for one in files})
 
 
-class _Budgeted:
-    """A seekable file of whose headers tarfile reads a bounded number of bytes."""
-
-    def __init__(self, place: str, file: BinaryIO) -> None:
-        self._place, self._file = place, file
-        self.budget: int | None = None
-        self.seek, self.tell = file.seek, file.tell
-
-    def read(self, size: int = -1, /) -> bytes:
-        left = self.budget or 0
-        if not 0 <= size <= left:
-            raise refusal(self._place, f"has a header of more than {MAX_HEADER_BYTES} bytes")
-        self.budget = left - size
-        return self._file.read(size)
-
-
-class _Section(io.RawIOBase):
-    """Part of a file."""
-
-    def __init__(self, file: BinaryIO, offset: int, size: int) -> None:
-        super().__init__()
-        self._file, self._offset, self._size, self._at = file, offset, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def readinto(self, buffer: Any, /) -> int:
-        self._file.seek(self._offset + self._at)
-        data = self._file.read(max(0, min(len(buffer), self._size - self._at)))
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
-class _TarFile:
-    """A tar file; of several entries of a name, the last counts."""
-
-    def __init__(self, place: str, size: int, file: BinaryIO) -> None:
-        self.place, self.size, self._file = place, size, file
-        self._blobs = dict[str, tuple[int, int]]()
-        links = dict[str, str]()
-        for member in entries(place, _Budgeted(place, file), "r:"):
-            name = posixpath.normpath(member.name)
-            if member.isreg() and not member.issparse():
-                self._blobs[name] = (member.offset_data, member.size)
-            elif member.issym():  # docker save before version 25 links to an equal layer
-                links[name] = posixpath.join(posixpath.dirname(name), member.linkname)
-            elif member.islnk():
-                links[name] = member.linkname
-            if len(self._blobs) + len(links) > MAX_BLOBS:
-                raise refusal(place, f"has more than {MAX_BLOBS} entries: it is no image")
-        for name, target in links.items():
-            if blob := self._blobs.get(posixpath.normpath(target)):
-                self._blobs.setdefault(name, blob)
-
-    def __contains__(self, name: str) -> bool:
-        return posixpath.normpath(name) in self._blobs
-
-    def opened(self, name: str) -> io.BufferedReader:
-        section = _Section(self._file, *self._blobs[posixpath.normpath(name)])
-        return io.BufferedReader(section, CHUNK_BYTES)
+def _unpacked(file: BinaryIO, place: str, size: int, folder: Path) -> dict[str, Path]:
+    """Unpack a tar file's entries; of several of a name, the last counts."""
+    blobs, links = dict[str, Path](), dict[str, str]()
+    stream = Unpacked(file, place, Allowance.of(place, size))
+    for number, (tar, member) in enumerate(entries(place, stream), start=1):
+        if number > MAX_BLOBS:
+            raise refusal(place, f"has more than {MAX_BLOBS} entries: it is no image")
+        name = posixpath.normpath(member.name)
+        if member.isreg() and not member.issparse():
+            blobs[name] = folder / str(number)
+            with blobs[name].open("xb") as blob:
+                blob.writelines(chunks(place, tar, member))
+        elif member.issym():  # docker save before version 25 links to an equal layer
+            links[name] = posixpath.join(posixpath.dirname(name), member.linkname)
+        elif member.islnk():
+            links[name] = member.linkname
+    for name, target in links.items():
+        if target_blob := blobs.get(posixpath.normpath(target)):
+            blobs.setdefault(name, target_blob)
+    return blobs
 
 
 class _Header(tarfile.TarInfo):
@@ -279,32 +228,42 @@ class _Header(tarfile.TarInfo):
         return header
 
 
-def entries(place: str, file: Any, mode: str) -> Iterator[tarfile.TarInfo]:
-    """Yield the entries of a tar file whose ``budget`` bounds what their headers take.
+def entries(place: str, stream: Unpacked) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    """Yield a tar file with each of its entries; what their headers take is bounded.
 
     Raises:
         ConfigError: It is no tar file, or it is damaged.
     """
-    for _, member in opened_entries(place, file, mode):
-        yield member
-
-
-def opened_entries(
-    place: str, file: Any, mode: Any
-) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """Yield the tar file with each of its entries, as :func:`entries`."""
-    file.budget = MAX_HEADER_BYTES
+    stream.budget = MAX_HEADER_BYTES
+    file: Any = stream  # of which tarfile only reads
     try:
-        with tarfile.open(fileobj=file, mode=mode, tarinfo=_Header, encoding="utf-8") as tar:
+        with tarfile.open(fileobj=file, mode="r|", tarinfo=_Header, encoding="utf-8") as tar:
             while member := tar.next():
                 if member.size < 0:  # a header of PAX replaces that of the entry
                     raise tarfile.ReadError("an entry has a negative size")
                 tar.members.clear()  # type: ignore[attr-defined]  # else all are kept
-                file.budget = None
+                stream.budget = None
                 yield tar, member
-                file.budget = MAX_HEADER_BYTES
+                stream.budget = MAX_HEADER_BYTES
     except (tarfile.TarError, ValueError, OverflowError, RecursionError, IndexError) as error:
         raise refusal(place, f"is no tar file, or a damaged one: {error}") from None
+
+
+def chunks(place: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+    """Yield the content of an entry that is a file.
+
+    Raises:
+        ConfigError: It is damaged, or ends too early.
+    """
+    left, file = member.size, tar.extractfile(member)
+    try:
+        while left and file and (chunk := file.read(min(left, CHUNK_BYTES))):
+            left -= len(chunk)
+            yield chunk
+    except tarfile.TarError as error:
+        raise refusal(f"{place}: {member.name}", f"is damaged: {error}") from None
+    if left:
+        raise refusal(f"{place}: {member.name}", "ends before its end")
 
 
 def document(archive: Archive, name: str, digest: str = "") -> bytes:
@@ -313,40 +272,21 @@ def document(archive: Archive, name: str, digest: str = "") -> bytes:
     Raises:
         ConfigError: It is missing, too long or another one.
     """
-    with require(archive, name) as blob:
+    with archive.opened(name) as blob:
         data = blob.read(MAX_DOCUMENT_BYTES + 1)
     if len(data) > MAX_DOCUMENT_BYTES:
         raise refusal(f"{archive.place}: {name}", f"has more than {MAX_DOCUMENT_BYTES} bytes")
-    if digest and digest != (real := f"sha256:{hashlib.sha256(data).hexdigest()}"):
-        raise mismatch(archive, name, digest, real)
+    if digest:
+        require_digest(archive, name, digest, f"sha256:{hashlib.sha256(data).hexdigest()}")
     return data
 
 
-def require(archive: Archive, name: str) -> io.BufferedReader:
-    """Open a blob.
+def require_digest(archive: Archive, name: str, stated: str, real: str) -> None:
+    """Compare the digest of a blob, or of what it unpacks to, with the stated one.
 
     Raises:
-        ConfigError: The archive lacks it.
+        ConfigError: It is another one.
     """
-    if name not in archive:
-        raise refusal(archive.place, f"lacks {name}", f"{SAVE_AGAIN}, with all of its layers")
-    return archive.opened(name)
-
-
-def mismatch(archive: Archive, name: str, stated: str, real: str) -> ConfigError:
-    """Return the error for a blob whose digest differs from the stated one."""
-    return refusal(
-        f"{archive.place}: {name}", f"has the digest {real}, not {stated}: it was changed"
-    )
-
-
-def require_digest(archive: Archive, name: str, digest: str) -> None:
-    """Compare a blob with its digest.
-
-    Raises:
-        ConfigError: It is missing, or another one.
-    """
-    with require(archive, name) as blob:
-        real = f"sha256:{hashlib.file_digest(blob, 'sha256').hexdigest()}"
-    if real != digest:
-        raise mismatch(archive, name, digest, real)
+    if real != stated:
+        reason = f"has the digest {real}, not {stated}: it was changed"
+        raise refusal(f"{archive.place}: {name}", reason)

@@ -15,7 +15,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from httpbed.addons.images.archive import SAVE_AGAIN, Archive, document, refusal
+from httpbed.addons.images.archive import DOCUMENTS, SAVE_AGAIN, Archive, document, refusal
 from httpbed.base.errors import ConfigError, Mistake, first_names
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
@@ -117,8 +117,6 @@ class Layer:
     """A layer of an image."""
 
     blob: str
-    digest: str
-    """Of the blob; empty if the archive does not state it."""
     content: str
     """Digest of the layer as it is unpacked."""
 
@@ -151,8 +149,8 @@ class _Choice:
     configuration: str
     digest: str
     """Of the configuration; empty if the archive does not state it."""
-    layers: tuple[tuple[str, str], ...]
-    """Blob and digest of each; the digest is empty if the archive does not state it."""
+    layers: tuple[str, ...]
+    """The blob of each."""
 
     def __str__(self) -> str:
         return self.tags[0] if self.tags else self.configuration
@@ -181,16 +179,14 @@ def _is_called(choice: _Choice, tag: str) -> bool:
 
 
 def _choices(archive: Archive) -> Iterator[_Choice]:
-    if "index.json" in archive:
+    if DOCUMENTS[0] in archive.blobs:
         yield from _of_indexes(archive)
-    elif "manifest.json" in archive:
-        text = document(archive, "manifest.json")
-        for saved in _parsed(archive, "manifest.json", _Saves, text):
-            layers = tuple((name, "") for name in saved.Layers)
-            yield _Choice(tuple(saved.RepoTags or ()), saved.Config, _named(saved.Config), layers)
+    elif (name := DOCUMENTS[1]) in archive.blobs:
+        for saved in _parsed(archive, name, _Saves, document(archive, name)):
+            tags, layers = tuple(saved.RepoTags or ()), tuple(saved.Layers)
+            yield _Choice(tags, saved.Config, _named(saved.Config), layers)
     else:
-        reason = "is no image: it has neither index.json nor manifest.json"
-        raise refusal(archive.place, reason)
+        raise refusal(archive.place, f"is no image: it has neither {' nor '.join(DOCUMENTS)}")
 
 
 def _named(configuration: str) -> str:
@@ -202,7 +198,7 @@ def _named(configuration: str) -> str:
 def _of_indexes(archive: Archive) -> Iterator[_Choice]:
     """Yield the images for this machine below ``index.json``."""
     adapter = TypeAdapter(_Index)
-    index = _parsed(archive, "index.json", adapter, document(archive, "index.json"))
+    index = _parsed(archive, DOCUMENTS[0], adapter, document(archive, DOCUMENTS[0]))
     pending = [(one, one.tag, 0) for one in index.manifests or ()]
     others, count = dict[str, None](), 0
     is_offered = False
@@ -221,7 +217,7 @@ def _of_indexes(archive: Archive) -> Iterator[_Choice]:
         pending += [(one, one.tag or tag, depth + 1) for one in inner.manifests or ()]
         if inner.config:
             is_offered = True
-            layers = tuple((layer.blob, layer.digest) for layer in inner.layers)
+            layers = tuple(layer.blob for layer in inner.layers)
             tags = (tag,) if tag else ()
             yield _Choice(tags, inner.config.blob, inner.config.digest, layers)
     if not is_offered:
@@ -257,11 +253,10 @@ def _image(archive: Archive, choice: _Choice) -> Image:
     variables = dict(one.split("=", 1) for one in execution.Env or () if "=" in one)
     folder, user = execution.WorkingDir or "", execution.User or ""
     _require_printable(archive, (*command, *variables, *variables.values(), folder))
-    layers = zip(choice.layers, contents, strict=True)
     return Image(
         tag=choice.tags[0] if choice.tags else "",
         digest=digest,
-        layers=tuple(Layer(blob, stated, content) for (blob, stated), content in layers),
+        layers=tuple(map(Layer, choice.layers, contents)),
         command=command,
         variables=variables,
         folder=folder,

@@ -129,6 +129,8 @@ def _imported(
     from httpbed.addons.images.layers import Unpacking
     from httpbed.addons.images.tree import Tree
 
+    texts = list[str]()
+
     def fill(root: Path) -> None:
         tree, unpacking = Tree(root), Unpacking(archive, image)
         step = f"unpacking {archive.place}"
@@ -136,7 +138,7 @@ def _imported(
             unpacking.into(tree)
         if like is None:
             image_recipe.prepare_endpoint(tree)
-        recipe(root)
+        texts.append(recipe(root))
 
     def recipe(root: Path) -> str:
         if like is None:
@@ -150,7 +152,7 @@ def _imported(
     contract = "" if like else image_recipe.QUIC_INTEROP
     contents = Contents(IMAGES, frozenset(filter(None, (image.digest, contract))))
     root = root_filesystem.add(contents, fill, say=say)
-    return root.path, recipe(root.path)
+    return root.path, texts[0] if texts else recipe(root.path)
 
 
 def _require_program(

@@ -9,18 +9,16 @@ from __future__ import annotations
 import errno
 import posixpath
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import BinaryIO
 
 from httpbed.addons.images.archive import (
-    CHUNK_BYTES,
     Allowance,
     Archive,
     Unpacked,
-    mismatch,
-    opened_entries,
+    chunks,
+    entries,
     refusal,
-    require,
     require_digest,
 )
 from httpbed.addons.images.image import Image, Layer
@@ -56,11 +54,9 @@ class Unpacking:
             ConfigError: A layer is missing, changed, damaged, too large, or no layer.
         """
         for number, layer in enumerate(self._image.layers, start=1):
-            if layer.digest:
-                require_digest(self._archive, layer.blob, layer.digest)
             tree.begin_layer()
             place = f"{self._archive.place}: layer {number} of {len(self._image.layers)}"
-            with require(self._archive, layer.blob) as blob:
+            with self._archive.opened(layer.blob) as blob:
                 self._unpack(blob, layer, place, tree)
 
     def how_far(self) -> str:
@@ -69,28 +65,25 @@ class Unpacking:
 
     def _unpack(self, blob: BinaryIO, layer: Layer, place: str, tree: Tree) -> None:
         stream = Unpacked(blob, place, self._allowance)
-        for tar, member in opened_entries(place, stream, "r|"):
+        for tar, member in entries(place, stream):
             self.entries += 1
             if self.entries > MAX_ENTRIES:
                 reason = f"has more than {MAX_ENTRIES} files and folders"
                 raise refusal(self._archive.place, reason, "leave out of it what is not used")
             try:
-                _add(tree, tar, member)
+                _add(tree, member, chunks(place, tar, member))
             except RejectedValueError as error:
                 remedy = error.remedy or _BUILD_AGAIN
                 raise refusal(f"{place}: {member.name}", error.reason, remedy) from None
-            except tarfile.TarError as error:
-                raise refusal(f"{place}: {member.name}", f"is damaged: {error}") from None
             except OSError as error:
                 if error.errno not in OF_NAMES:
                     raise
                 reason = f"cannot be written: {error.strerror}"
                 raise refusal(f"{place}: {member.name}", reason, _BUILD_AGAIN) from None
-        if (real := stream.digest()) != layer.content:
-            raise mismatch(self._archive, layer.blob, layer.content, real)
+        require_digest(self._archive, layer.blob, layer.content, stream.digest())
 
 
-def _add(tree: Tree, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+def _add(tree: Tree, member: tarfile.TarInfo, content: Iterable[bytes]) -> None:
     folder, name = posixpath.split(member.name.rstrip("/"))
     if name == HIDES_ALL:
         tree.hide_below(folder)
@@ -108,16 +101,6 @@ def _add(tree: Tree, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
         tree.link_hard(member.name, member.linkname)
     elif member.isreg() and not member.issparse():
         runs = bool(member.mode & 0o111)
-        tree.write(member.name, _chunks(tar, member), runs=runs, at_s=member.mtime)
+        tree.write(member.name, content, runs=runs, at_s=member.mtime)
     else:
         raise RejectedValueError(f"is {_REFUSED.get(member.type, 'an entry of an unknown kind')}")
-
-
-def _chunks(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
-    left = member.size
-    file = tar.extractfile(member)
-    while left and file and (chunk := file.read(min(left, CHUNK_BYTES))):
-        left -= len(chunk)
-        yield chunk
-    if left:
-        raise RejectedValueError("ends before its end")
