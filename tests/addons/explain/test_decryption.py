@@ -21,6 +21,7 @@ STREAM = bytes([0x0E, 0x00, 0x80, 0x00, 0x10, 0x00, 0x05]) + b"hello"
 MAX_DATA = bytes([0x10, 0x80, 0x01, 0x00, 0x00])
 MAX_STREAM_DATA = bytes([0x11, 0x04, 0x80, 0x02, 0x00, 0x00])
 NEW_ID = bytes([0x18, 0x01, 0x00, 0x08]) + ID + bytes(16)
+BLOCKED = bytes([0x15, 0x00, 0x40, 0x64, 0x14, 0x40, 0x64, 0x16, 0x01])
 PADDING = bytes(30)
 
 
@@ -64,6 +65,22 @@ def test_frames_of_flow_control_are_read_between_others() -> None:
     assert packet.number == 7
     assert packet.ends == {0: 4096 + 5}
     assert packet.limits == {-1: 65536, 4: 131072}
+
+
+def test_what_a_sender_says_that_is_blocked_is_read() -> None:
+    (packet,) = read(Sealer().sealed(7, BLOCKED + STREAM + PADDING))
+    assert packet.blocked == ["STREAM_DATA_BLOCKED", "DATA_BLOCKED", "STREAMS_BLOCKED"]
+    assert packet.ends == {0: 4096 + 5}
+
+
+def test_a_connection_is_found_behind_datagrams_of_others() -> None:
+    noise = [bytes([0x41]) + bytes([number] * 60) for number in range(10)]
+    others = [bytes([number] * 32) for number in range(1, 50)]
+    sealed = [Sealer().sealed(number, STREAM + PADDING) for number in range(40)]
+    found = decryption.packets([*noise, *sealed], [*others, SECRET], len(ID))
+    assert found is not None
+    assert [packet.number for packet in found] == [-1] * 10 + [*range(40)]
+    assert [packet.size for packet in found] == [len(one) for one in (*noise, *sealed)]
 
 
 def test_numbers_go_on_beyond_what_a_packet_has_of_them() -> None:

@@ -38,6 +38,16 @@ def test_a_window_of_a_kept_qlog_is_seen(tmp_path: Path, part: Vantage) -> None:
     )
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_what_the_sender_says_that_is_blocked_is_counted(tmp_path: Path, part: Vantage) -> None:
+    events = records(held(), part)
+    said = {"frame_type": "stream_data_blocked", "stream_id": 0, "limit": 1}
+    of_data = [one for one in events if one["data"].get("raw", {}).get("length", 0) > ANSWER_BYTES]
+    for event in of_data[:3]:
+        event["data"]["frames"].append(said)
+    assert kept(tmp_path, part, sequence(events, part)).blocked == {"STREAM_DATA_BLOCKED": 3}
+
+
 def test_a_qlog_of_another_connection_is_left_out(tmp_path: Path) -> None:
     events = records(held(), "client")
     for event in events[1:]:

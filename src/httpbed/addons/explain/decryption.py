@@ -1,13 +1,16 @@
 """Decrypts a QUIC connection's 1-RTT packets with the secrets that a trial kept (RFC 9001, 5).
 
-Of frames (RFC 9000, 19) it reads those of flow control: STREAM, MAX_DATA and MAX_STREAM_DATA. The
-transport parameters are left encrypted, so a limit is known from its first update on.
+Of frames (RFC 9000, 19) it reads those of flow control: STREAM, MAX_DATA, MAX_STREAM_DATA, and what
+a sender says that is blocked. The transport parameters are left encrypted, so a limit is known from
+its first update on.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes
@@ -18,7 +21,10 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from httpbed.addons.explain.qlog_trace import Packet
 from httpbed.experiment.workload import Sender
 
+CIPHERS: tuple[type[AESGCM | ChaCha20Poly1305], ...] = (AESGCM, ChaCha20Poly1305)
 MAX_SECRETS = 100
+PROBES = 16
+"""1-RTT packets with which secret and cipher of a connection are found."""
 SAMPLE_BYTES, MAX_NUMBER_BYTES = 16, 4
 LONG, PHASE = 0x80, 0x04
 INITIAL, RETRY = 0, 3
@@ -27,13 +33,20 @@ _LINE = re.compile(
 )
 _INTEGERS = {
     **dict.fromkeys((0x00, 0x01, 0x1E, 0x1F), 0),
-    **dict.fromkeys((0x12, 0x13, 0x14, 0x16, 0x17, 0x19), 1),
-    **dict.fromkeys((0x05, 0x15), 2),
+    **dict.fromkeys((0x12, 0x13, 0x19), 1),
+    0x05: 2,
     0x04: 3,
     0xAF: 4,
 }
 """How many integers follow the type of a frame that has nothing else."""
 MAX_DATA, MAX_STREAM_DATA = 0x10, 0x11
+BLOCKED = {
+    0x14: ("DATA_BLOCKED", 1),
+    0x15: ("STREAM_DATA_BLOCKED", 2),
+    0x16: ("STREAMS_BLOCKED", 1),
+    0x17: ("STREAMS_BLOCKED", 1),
+}
+"""Frames of a sender that has more to send than its limits allow, with how many integers follow."""
 
 
 def secrets(keylog: str, end: Sender) -> list[bytes]:
@@ -59,14 +72,17 @@ def packets(
 ) -> list[Packet] | None:
     """Return the 1-RTT packet of each datagram, without number where it has none that is read.
 
-    None if no secret decrypts any.
+    None if no secret decrypts any of the first.
     """
-    for secret in known:
-        for cipher in (AESGCM, ChaCha20Poly1305):
+    parts = [_behind_long_headers(datagram) for datagram in datagrams]
+    probes = [*itertools.islice(filter(None, parts), PROBES)]
+    for secret, cipher in itertools.product(known, CIPHERS):
+        tried = _Direction(secret, cipher, id_bytes)
+        if any(tried.packet(probe).number >= 0 for probe in probes):
             direction = _Direction(secret, cipher, id_bytes)
-            read = [direction.packet(datagram) for datagram in datagrams]
-            if any(packet.number >= 0 for packet in read):
-                return read
+            read = map(direction.packet, parts)
+            sizes = map(len, datagrams)
+            return [replace(packet, size=size) for packet, size in zip(read, sizes, strict=True)]
     return None
 
 
@@ -83,6 +99,8 @@ class _Direction:
         is_short = cipher is AESGCM and isinstance(self._hash, hashes.SHA256)
         self._key_bytes = 16 if is_short else 32
         self._protection = self._expanded(b"quic hp", self._key_bytes)
+        block = Cipher(algorithms.AES(self._protection), modes.ECB())  # noqa: S305 - RFC 9001
+        self._block = block.encryptor()
         self._phase, self._largest = 0, -1
         self._set_keys(secret)
 
@@ -96,14 +114,14 @@ class _Direction:
         self._aead = self._cipher(self._expanded(b"quic key", self._key_bytes))
         self._iv = int.from_bytes(self._expanded(b"quic iv", 12), "big")
 
-    def packet(self, datagram: bytes) -> Packet:
-        """Return the 1-RTT packet of a datagram; one without number if none is decrypted."""
+    def packet(self, protected: bytes) -> Packet:
+        """Return a 1-RTT packet, without number if it is not decrypted; its size stays open."""
         try:
-            number, payload = self._opened(datagram[_behind_long_headers(datagram) :])
-            read = Packet(0, number, len(datagram))
+            number, payload = self._opened(protected)
+            read = Packet(0, number, 0)
             _take_frames(read, payload)
         except (InvalidTag, IndexError, ValueError):
-            return Packet(0, -1, len(datagram))
+            return Packet(0, -1, 0)
         self._largest = max(self._largest, number)
         return read
 
@@ -139,8 +157,7 @@ class _Direction:
 
     def _mask(self, sample: bytes) -> bytes:
         if self._cipher is AESGCM:
-            block = Cipher(algorithms.AES(self._protection), modes.ECB())  # noqa: S305 - RFC 9001
-            return block.encryptor().update(sample)
+            return self._block.update(sample)
         stream = Cipher(algorithms.ChaCha20(self._protection, sample), None)
         return stream.encryptor().update(bytes(5))
 
@@ -153,22 +170,25 @@ class _Direction:
         return number - window if number > expected + window // 2 and number >= window else number
 
 
-def _behind_long_headers(datagram: bytes) -> int:
-    """Return where the short header of a datagram begins (RFC 9000, 12.2)."""
+def _behind_long_headers(datagram: bytes) -> bytes:
+    """Return the packet of a datagram that has a short header, or nothing (RFC 9000, 12.2)."""
     place = 0
-    while place < len(datagram) and datagram[place] & LONG:
-        kind = (datagram[place] & 0x30) >> 4
-        if kind == RETRY:
-            return len(datagram)
-        at = place + 5
-        for _ in range(2):
-            at += 1 + datagram[at]
-        if kind == INITIAL:
-            token, at = _integer(datagram, at)
-            at += token
-        length, at = _integer(datagram, at)
-        place = at + length
-    return place
+    try:
+        while place < len(datagram) and datagram[place] & LONG:
+            kind = (datagram[place] & 0x30) >> 4
+            if kind == RETRY:
+                return b""
+            at = place + 5
+            for _ in range(2):
+                at += 1 + datagram[at]
+            if kind == INITIAL:
+                token, at = _integer(datagram, at)
+                at += token
+            length, at = _integer(datagram, at)
+            place = at + length
+    except IndexError:
+        return b""
+    return datagram[place:]
 
 
 def _integer(data: bytes, place: int) -> tuple[int, int]:
@@ -194,6 +214,10 @@ def _take_frames(packet: Packet, data: bytes) -> None:
         elif kind in (MAX_DATA, MAX_STREAM_DATA):
             stream, place = _integer(data, place) if kind == MAX_STREAM_DATA else (-1, place)
             packet.limits[stream], place = _integer(data, place)
+        elif kind in BLOCKED:
+            name, count = BLOCKED[kind]
+            place = _behind_integers(data, place, count)
+            packet.blocked.append(name)
         else:
             following = _behind(kind, data, place)
             if following is None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -221,10 +222,11 @@ class _Reading:
             len(towards) - 1 - place,
             (served[0][is_asked], served[1][is_asked]),
         )
+        blocked: Counter[str] = Counter()
         if is_tcp:
             data, answers = _numbered(data, answers, data_headers, answer_headers)
         else:
-            data, answers = self._credited(data, answers, data_headers, answer_headers)
+            data, answers, blocked = self._credited(data, answers, data_headers, answer_headers)
         order = np.argsort(begun[others], kind="stable")
         kept = self.scenario.workload.body_bytes() or 0
         return Transfer(
@@ -238,16 +240,20 @@ class _Reading:
             sender=sender,
             others_are_own=not self.scenario.competitors,
             has_credit=bool(not is_tcp and answers.edge.any()),
+            blocked=blocked,
         )
 
     def _credited(
         self, data: Sent, answers: Sent, data_headers: Headers, answer_headers: Headers
-    ) -> tuple[Sent, Sent]:
-        """Return both directions of QUIC with their flow control, if secrets were kept."""
+    ) -> tuple[Sent, Sent, Counter[str]]:
+        """Return both directions of QUIC with their flow control, if secrets were kept.
+
+        And the frames of a blocked sender.
+        """
         try:
             keylog = untrusted_files.text(self.artifacts / KEYS, most=MAX_KEYLOG_BYTES)
         except (OSError, ValueError):
-            return data, answers
+            return data, answers, Counter()
         from httpbed.addons.explain import decryption  # slow, and most trials keep no secrets
 
         with capture.mapped(self.artifacts / CAPTURE) as raw:
@@ -268,11 +274,12 @@ class _Reading:
             )
         )
         if sent is None or answered is None:
-            return data, answers
+            return data, answers, Counter()
+        blocked = qlog_trace.blocked(sent)
         ends, edges = qlog_trace.credit(Trace(sender == "server"), sent, answered, receiver)
         if not (edges < FAR).any():
-            return data, answers
-        return replace(data, end=ends), replace(answers, edge=edges)
+            return data, answers, blocked
+        return replace(data, end=ends), replace(answers, edge=edges), blocked
 
     def _along(
         self, directions: Sequence[int], is_own: Callable[[Headers], Flags]

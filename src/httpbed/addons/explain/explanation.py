@@ -41,7 +41,7 @@ from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG, QLOG
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
-from httpbed.report.phrasing import sentence_case
+from httpbed.report.phrasing import listed, sentence_case
 from httpbed.results import attempts
 from httpbed.results.sample import by_treatment, of_trials, scenario
 from httpbed.store import layout
@@ -146,7 +146,20 @@ class Explained(Divided):
         if waited >= SLIGHT * self.division.whole:
             took = f"{duration_text(waited)} ({_share(waited, self.division.whole)})"
             texts.append(f"Data that had arrived waited behind lost packets for {took}")
+        if self.transfer.blocked:
+            texts.append(self._said_blocked())
         return texts
+
+    def _said_blocked(self) -> str:
+        """Say what the sender said of its limits, and whether the division agrees."""
+        sender, blocked = self.transfer.sender, self.transfer.blocked
+        frames = listed([f"{count} {name}" for name, count in sorted(blocked.items())])
+        if set(blocked) == {"STREAMS_BLOCKED"}:
+            return f"The {sender} sent {frames}: it had more requests than it may have open"
+        cost = self.division.costs().get("receiver's window", 0)
+        if cost >= SLIGHT * self.division.whole:
+            return f"The {sender} says that the receiver's window holds it, in {frames}"
+        return f"The {sender} sent {frames}, but the receiver's window cost {duration_text(cost)}"
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""
@@ -176,6 +189,7 @@ class Explained(Divided):
                 for period in self.division.periods
             ],
             "held": self._held_values(),
+            "blocked": dict(self.transfer.blocked),
             "held_back_s": None if held_back_ns is None else held_back_ns / NS,
             "kernel": self._kernel_values(),
         }
@@ -443,7 +457,8 @@ def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
     ends, edges = qlog_trace.credit(trace, data_packets, answer_packets, transfer.receiver)
     granted, spent = replace(answers, edge=edges), replace(data, end=ends)
     has_credit = bool((edges < FAR).any())
-    return replace(transfer, data=spent, answers=granted, has_credit=has_credit)
+    blocked = qlog_trace.blocked(data_log)
+    return replace(transfer, data=spent, answers=granted, has_credit=has_credit, blocked=blocked)
 
 
 def _matched(sent: Sent, times: Numbers, logged: Sequence[Packet], shift: int) -> list[Packet]:

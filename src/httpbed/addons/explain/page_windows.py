@@ -38,7 +38,7 @@ from httpbed.store.results import Results
 
 NS = 1_000_000_000
 MIN_WINDOWS = 6
-LEAST, MOST = 0.9, 1.08
+LEAST, MOST = 0.85, 1.08
 """Bytes of a held body in a round trip, as shares of the window: less while the congestion window
 is small at first, more by the bytes of frames."""
 MIN_IDLE = 0.1

@@ -6,8 +6,10 @@ decoded one at a time, so that a file may be larger than memory.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import TextIOWrapper
@@ -56,6 +58,8 @@ class Packet:
     """Where each stream is behind it."""
     limits: dict[int, int] = field(default_factory=dict)
     """The limit of each stream that it sets; -1 for the connection's."""
+    blocked: list[str] = field(default_factory=list)
+    """The names of its frames by which its sender says that a limit holds it."""
 
 
 @dataclass
@@ -193,6 +197,13 @@ def _take_frame(packet: Packet, frame: Mapping[str, Any]) -> None:
         packet.limits[-1] = int(frame["maximum"])
     elif kind == "max_stream_data":
         packet.limits[int(frame["stream_id"])] = int(frame["maximum"])
+    elif kind in {"data_blocked", "stream_data_blocked", "streams_blocked"}:
+        packet.blocked.append(kind.upper())
+
+
+def blocked(data: Sequence[Packet]) -> Counter[str]:
+    """Count the frames of a sender that says that it is blocked, by their names."""
+    return Counter(itertools.chain.from_iterable(packet.blocked for packet in data))
 
 
 def credit(

@@ -14,6 +14,7 @@ reordering the departures say less, and ``done`` follows from the rate.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -130,6 +131,8 @@ class Transfer:
     """Whether what the link did is inferred from what one side saw."""
     has_credit: bool = False
     """Whether ``edge`` and ``end`` are known over QUIC, by its frames."""
+    blocked: Mapping[str, int] = field(default_factory=dict)
+    """How many frames of each name the sender has sent by which it says that it is blocked."""
     hidden: frozenset[str] = frozenset()
     """Causes that the evidence cannot tell from each other; their time is unknown."""
 
