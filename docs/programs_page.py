@@ -52,7 +52,9 @@ ABSENT = """These were looked for, and have no recipe, for these reasons:
 | OpenLiteSpeed | in no registry of the toolbox; the recipe `openlitespeed` runs your own build |
 | pingora, Varnish, Apache httpd, nghttpx and h2load of Debian | no HTTP/3 |
 | WebKit (Debian's webkit2gtk-driver) | its network library, libsoup, has no HTTP/3 |
-| tokio-quiche, tquic, noq, msquic | in a registry, not added yet |
+| tokio-quiche | in a registry, not added yet; on quiche 0.30, which `httpbed-quiche` has |
+| tquic | in a registry, not added yet; it compiles a BoringSSL of its own |
+| noq, msquic | in a registry, not added yet |
 | s2n-quic | the registry of crates has no glue between it and an HTTP/3 library |
 | Node.js | the stock executable has no `node:quic` |"""
 PUBLISHED = Path(__file__).resolve().parent.parent / "results"
