@@ -161,6 +161,9 @@ def test_claims_of_another_file_are_judged(
     code, _, err = httpbed("claims", campaign, "--experiment", file)
     assert code == 2
     assert "claim[0].where.loss: '3 %' is not a level of loss" in err
+    file.write_text(BLOCKS.replace('"2 %"', '"2 %", "3 %"') + CLAIM.replace('"2 %"', '"3 %"'))
+    code, out, _ = httpbed("claims", campaign, "--experiment", file)
+    assert (code, "L-7  not run" in out) == (0, True)  # a level that the file adds
 
 
 def test_a_campaign_without_claims_is_refused(httpbed: Command, tmp_path: Path) -> None:

@@ -177,8 +177,10 @@ def read_stated(file: Path) -> Experiment:
     return read.experiment
 
 
-def require_fit(table: StatedTable, stated: Sequence[Any], results: Results, file: Path) -> None:
-    """Check that the tables of a file fit a campaign.
+def require_fit(table: StatedTable, stated: Experiment, results: Results, file: Path) -> None:
+    """Check that the tables of a file's experiment fit a campaign.
+
+    Levels that the file adds to the campaign's are no mistake: they did not run.
 
     Raises:
         ConfigError: With everything that does not.
@@ -187,8 +189,12 @@ def require_fit(table: StatedTable, stated: Sequence[Any], results: Results, fil
     from httpbed.experiment.stated_tables import StatedTables
 
     whole = results.stated_experiment
-    numbered = dict(enumerate(stated))
-    known = StatedTables(numbered, (), whole.factors, list(whole.treatments()))
+    numbered = dict(enumerate(getattr(stated, table.field)))
+    has_grown = stated.factors.keys() == whole.factors.keys() and all(
+        set(levels) <= set(stated.factors[name]) for name, levels in whole.factors.items()
+    )
+    design = stated if has_grown else whole
+    known = StatedTables(numbered, (), design.factors, list(design.treatments()))
     mistakes = [
         Mistake(
             f"{file}, against {results.directory}: {parser.format_path((*at, *one.at))}",
@@ -219,8 +225,8 @@ def _with_tables_of(results: Results, file: Path) -> Results:
     if not given:
         remedy = "write [[figure]] or [[claim]] tables in it"
         raise ConfigError([Mistake(str(file), "declares no figure and no claim", remedy)])
-    for table, tables in given.items():
-        require_fit(table, tables, results, file)
+    for table in given:
+        require_fit(table, stated, results, file)
     changes: dict[str, Any] = {table.field: tables for table, tables in given.items()}
     changes["citation"] = stated.citation or whole.citation
     return replace(

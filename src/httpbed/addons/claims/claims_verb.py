@@ -106,7 +106,8 @@ def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
     from httpbed.cli.report import read_stated, require_fit
     from httpbed.experiment import parser
 
-    claims = read_stated(file).claims if file else _own(results)
+    stated = read_stated(file) if file else None
+    claims = stated.claims if stated else _own(results)
     if not claims:
         if not file and "claims" in parser.unread_entries(results.document):
             reason = "its claims are about metrics of addons that are not installed"
@@ -114,6 +115,6 @@ def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
         place, remedy = results.directory, "write [[claim]] tables in a file and name it with"
         remedy = "write [[claim]] tables in it" if file else f"{remedy} --experiment"
         raise ConfigError([Mistake(str(file or place), "has no claims", remedy)])
-    if file:
-        require_fit(TABLE, claims, results, file)
+    if file and stated:
+        require_fit(TABLE, stated, results, file)
     return claims
