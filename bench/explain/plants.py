@@ -26,7 +26,7 @@ def recipes() -> dict[str, str]:
     """Return the recipe files of programs that have a planted cause, by file name."""
     nginx = (RECIPES / "nginx.toml").read_text()
     curl = (RECIPES / "curl.toml").read_text()
-    root = 'download = "root {content};'
+    root = 'values.GET = "root {content};'
     slow = nginx.replace(root, f"{root} limit_rate 150k;")
     small = nginx.replace("listen {listen}{port} ssl;", "listen {listen}{port} ssl sndbuf=16k;")
     paced = nginx.replace('packages = ["nginx"]', 'packages = ["nginx", "perl-base"]')

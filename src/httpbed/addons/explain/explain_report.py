@@ -22,6 +22,7 @@ from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.outline import Outline
 from httpbed.base import units
 from httpbed.experiment.kept import PACKET_LOG
+from httpbed.experiment.workload_kinds import UnreadWorkload
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
 from httpbed.report import manifest, network
@@ -390,7 +391,8 @@ def _pages(results: Results) -> Iterator[tuple[Mapping[str, Any], HeldLoad | Non
     catalog, read = catalogs.load(), 0
     for row in typical_rows(results, attempts.valid(results)):
         described = scenario(results, {name: row[name] for name in results.experiment.factors})
-        if described.workload.kind != "page":
+        workload = described.workload
+        if workload.kind != "page" or isinstance(workload, UnreadWorkload):
             continue
         from httpbed.addons.explain import page_windows  # few reports need the addon of pages
 
