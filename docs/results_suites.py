@@ -30,10 +30,11 @@ CELLS = (
 MEANINGS = {
     "bbr": f"{CELLS} Each sender is judged by the bounds of the version of BBR that it shows.",
     "bcp133": f"{CELLS} Rows are the criteria with a bound ([how](guides/conformance.md#bcp-133)).",
-    "envelope": "Delay and throughput of the sender, and then of the kernel in its place, beside a"
-    " flow of the kernel ([how](guides/conformance.md#envelopes)). Conformance is the share of both"
-    " envelopes' points that lie in the other; the rest compares them after the best move. The row"
-    " of a kernel beside itself is the control: the two flows of one trial, which are alike.",
+    "envelope": "Each row compares the delay and throughput of a sender beside a flow of the kernel"
+    " with those of the kernel's sender in its place ([how](guides/conformance.md#envelopes))."
+    " Conformance is the share of both envelopes' points that lie in the other; conformance-T is"
+    " that after the best move, and the last two figures are the move. Where the kernel's sender is"
+    " beside its own kind, the figures are the control: they compare the two flows of one trial.",
 }
 UNITS = {"of 1": "", "ms": " ms", "Mbit/s": " Mbit/s"}
 

@@ -76,6 +76,12 @@ def test_what_did_not_run_in_virtual_time_is_judged_in_real_time() -> None:
     assert (found["verdict"], found["clock"]) == ("contradicted", "real")
 
 
+def test_a_campaign_with_too_few_blocks_for_an_estimate_does_not_decide() -> None:
+    found = both(claim("open", estimate=None), claim("contradicted"))
+    assert (found["verdict"], found["clock"]) == ("contradicted", "real")
+    assert both(claim("open", estimate=None), claim("not run"))["clock"] == "virtual"
+
+
 @pytest.mark.parametrize("real", ["reproduced", "contradicted"])
 def test_arms_that_ran_in_real_time_only_count_if_the_verdict_is_the_same(real: str) -> None:
     """The paper's grid has no arms; those of a campaign with another verdict say nothing."""

@@ -209,7 +209,13 @@ def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Ro
             can = ", ".join(recipe.workloads)
             reason = f"{recipe.name} as a {assigned.role} cannot do {need!r}; it can: {can}"
             path = ("workload", *_REQUESTED_BY.get(need, ()))
-            yield RoleMistake(path, reason, "choose another program or another workload")
+            others = [
+                f'"{method}"'
+                for method, by in UPLOADS_BY.items()
+                if need in UPLOADS_BY.values() and by in recipe.workloads
+            ]
+            instead = f"set method = {others[0]}, or " if others else ""
+            yield RoleMistake(path, reason, f"{instead}choose another program or another workload")
     version = assigned.http_version
     if assigned.role == "client" and "connections" in needs and version in _MULTIPLEXED:
         reason = f"{recipe.name} uses one connection for all requests in HTTP/{version}"

@@ -205,7 +205,7 @@ class _Judge:
         try:
             claim = compiled_claim.compile_claim(stated, self._design)
         except TableProblemsError as error:
-            return ArmJudgement(name, "not run", str(error))
+            return ArmJudgement(name, "not run", f"the campaign has no such trials: {error}")
         elsewhere = claim.treatments()
         own_values = elsewhere.pop("")
         if claim.unknown:

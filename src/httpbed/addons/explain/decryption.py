@@ -74,7 +74,7 @@ def packets(
 
     None if no secret decrypts any of the first.
     """
-    parts = [_behind_long_headers(datagram) for datagram in datagrams]
+    parts = [_short_header_packet(datagram) for datagram in datagrams]
     probes = [*itertools.islice(filter(None, parts), PROBES)]
     for secret, cipher in itertools.product(known, CIPHERS):
         tried = _Direction(secret, cipher, id_bytes)
@@ -170,7 +170,7 @@ class _Direction:
         return number - window if number > expected + window // 2 and number >= window else number
 
 
-def _behind_long_headers(datagram: bytes) -> bytes:
+def _short_header_packet(datagram: bytes) -> bytes:
     """Return the packet of a datagram that has a short header, or nothing (RFC 9000, 12.2)."""
     place = 0
     try:

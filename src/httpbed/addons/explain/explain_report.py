@@ -380,8 +380,10 @@ def _held(source: ReportInput) -> Iterator[str]:
             levels = {name: row[name] for name in source.results.experiment.factors}
             names[str(load.of)].append(whole_treatment(levels))
     total = len(outlines) + len(pages)
+    every = len(typical_rows(source.results, attempts.valid(source.results)))
+    read = f"{total} treatments" if total == every else f"the {total} treatments that were read"
     for window, some in names.items():
-        count = f"{len(some)} of {total} treatments" if total > 1 else "the only treatment"
+        count = f"{len(some)} of {read}" if every > 1 else "the only treatment"
         who = f"{listed(some[:MAX_HELD])}{', ...' if len(some) > MAX_HELD else ''}"
         yield f"{window} holds {count}, below what the link carries: {who}"
 

@@ -158,7 +158,7 @@ class Explained(Divided):
             return f"The {sender} sent {frames}: it had more requests than it may have open"
         cost = self.division.costs().get("receiver's window", 0)
         if cost >= SLIGHT * self.division.whole:
-            return f"The {sender} says that the receiver's window holds it, in {frames}"
+            return f"The {sender} sent {frames}: the receiver's window holds it"
         return f"The {sender} sent {frames}, but the receiver's window cost {duration_text(cost)}"
 
     def values(self) -> dict[str, Any]:

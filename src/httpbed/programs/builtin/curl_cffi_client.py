@@ -72,10 +72,11 @@ async def fetch(
     url, file = request
     curl, error = transfer(options, url), ""
     is_upload = options.method != "GET"
-    stored = Path(os.devnull) if is_upload else file
-    with stored.open("wb") as body, (file if is_upload else stored).open("rb") as upload:
+    with contextlib.ExitStack() as files:
+        body = files.enter_context((Path(os.devnull) if is_upload else file).open("wb"))
         curl.setopt(CurlOpt.WRITEDATA, body)
         if is_upload:
+            upload = files.enter_context(file.open("rb"))
             curl.setopt(CurlOpt.UPLOAD, 1)
             curl.setopt(CurlOpt.CUSTOMREQUEST, options.method.encode())
             curl.setopt(CurlOpt.INFILESIZE_LARGE, file.stat().st_size)
