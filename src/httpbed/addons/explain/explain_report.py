@@ -337,12 +337,20 @@ def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
     return (folder / PACKET_LOG).is_file()
 
 
+def _rows(source: ReportInput) -> Sequence[Mapping[str, Any]]:
+    """Return the row of each treatment's typical trial."""
+    if "typical rows" not in source.computed:
+        found = typical_rows(source.results, attempts.valid(source.results))
+        source.computed["typical rows"] = found
+    rows: Sequence[Mapping[str, Any]] = source.computed["typical rows"]
+    return rows
+
+
 def _typical(source: ReportInput) -> list[Divided]:
     """Divide the typical trial of each treatment: by its packets, or else by its timeline."""
     if "explain" not in source.computed:
         results, catalog = source.results, catalogs.load()
-        rows = typical_rows(results, attempts.valid(results))[:MAX_SECTION]
-        divided = (_divided(results, row, catalog) for row in rows)
+        divided = (_divided(results, row, catalog) for row in _rows(source)[:MAX_SECTION])
         source.computed["explain"] = [one for one in divided if one]
     found: list[Divided] = source.computed["explain"]
     return found
@@ -374,13 +382,12 @@ def _held(source: ReportInput) -> Iterator[str]:
         share = one.division.costs().get("fixed window", 0) / max(1, one.division.whole)
         if one.held and share >= HELD_SHARE:
             names[str(one.held.of or "a window of no known knob")].append(title(one))
-    pages = [*_pages(source.results)]
+    pages = [*_pages(source)]
     for row, load in pages:
         if load and load.share >= HELD_SHARE:
             levels = {name: row[name] for name in source.results.experiment.factors}
             names[str(load.of)].append(whole_treatment(levels))
-    total = len(outlines) + len(pages)
-    every = len(typical_rows(source.results, attempts.valid(source.results)))
+    total, every = len(outlines) + len(pages), len(_rows(source))
     read = f"{total} treatments" if total == every else f"the {total} treatments that were read"
     for window, some in names.items():
         count = f"{len(some)} of {read}" if every > 1 else "the only treatment"
@@ -388,10 +395,10 @@ def _held(source: ReportInput) -> Iterator[str]:
         yield f"{window} holds {count}, below what the link carries: {who}"
 
 
-def _pages(results: Results) -> Iterator[tuple[Mapping[str, Any], HeldLoad | None]]:
+def _pages(source: ReportInput) -> Iterator[tuple[Mapping[str, Any], HeldLoad | None]]:
     """Yield the typical load of each treatment that loads a page, with what held its bodies."""
-    catalog, read = catalogs.load(), 0
-    for row in typical_rows(results, attempts.valid(results)):
+    results, catalog, read = source.results, catalogs.load(), 0
+    for row in _rows(source):
         described = scenario(results, {name: row[name] for name in results.experiment.factors})
         workload = described.workload
         if workload.kind != "page" or isinstance(workload, UnreadWorkload):

@@ -167,8 +167,9 @@ def of_load(
     except (KeyError, TypeError, ValueError):
         raise NoTransferError("its times are missing or damaged") from None
     groups = defaultdict[str, list[HeldBody]](list)
+    candidates = [*_candidates(described, catalog)]
     for request in timing.fetched(load):
-        if body := _held(request, zero, bins, described, catalog):
+        if body := _held(request, zero, bins, candidates):
             groups[str(body.of)].append(body)
     every = [_joined(bodies, bins, round(last_s * NS)) for bodies in groups.values()]
     return max(every, key=lambda one: one.idle_ns, default=None)
@@ -181,7 +182,7 @@ def _first_packet_ns(result: Mapping[str, Any]) -> int:
 
 
 def _held(
-    request: PageRequest, zero: int, bins: Bins, described: Scenario, catalog: Catalog
+    request: PageRequest, zero: int, bins: Bins, candidates: Sequence[NamedWindow]
 ) -> HeldBody | None:
     if request.headers_end_s is None or request.ended_s is None:
         return None
@@ -194,7 +195,7 @@ def _held(
     pace = request.wire_bytes * round_trip_ns / (end - begin)
     fitting = [
         one
-        for one in _candidates(described, catalog)
+        for one in candidates
         if LEAST * one.size <= pace <= MOST * one.size
         and request.wire_bytes >= MIN_WINDOWS * one.size
     ]
