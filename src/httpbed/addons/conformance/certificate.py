@@ -123,9 +123,10 @@ class Certificate:
                 " files only. With --clock virtual a repetition sends the same ones"
             )
         return (
-            "The same builds send the same packets again. Run the command with -o and a new folder,"
-            f" and there sha256sum -c with the {DIGESTS} of this folder: it compares the packets of"
-            " every trial, with the times at which they entered and left the link"
+            "The same builds send the same packets again on the same kind of processor. Run the"
+            f" command with -o and a new folder, and there sha256sum -c with the {DIGESTS} of this"
+            " folder: it compares the packets of every trial, with the times at which they entered"
+            " and left the link"
         )
 
     def write(self, folder: Path, record: Mapping[str, Any]) -> Path:
