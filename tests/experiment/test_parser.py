@@ -129,7 +129,7 @@ def test_the_schema_is_json_and_names_its_draft() -> None:
         ('"droptail"', '"red"', "topology.links[0].queue.discipline", "droptail"),
         ('kind = "download"', 'kind = "website"', "workload.kind", '"page"'),
         ('size = "1 MB"', 'size = "1 TB"', "workload.size", "unknown unit"),
-        ('size = "1 MB"', 'size = "100 GB"', "workload.size", "10000000000"),
+        ('size = "1 MB"', 'size = "100 GB"', "workload.size", "10 GB"),
         ('{ http_version = "2" }', '{ http_version = "4" }', "report.base.http_version", "level"),
         ('{ http_version = "2" }', '{ http = "2" }', "report.base.http", "is not a factor"),
         ('metric = "request_time"', 'metric = "speed"', "report.metric", "request_time"),

@@ -148,8 +148,8 @@ def load(
     trials = design(experiment, parsed.document, completed, needed.blocks if needed else None)
     if options.blocks:
         trials = _of_blocks(trials, *options.blocks, stopping)
-    if experiment.clock != "real" and (without := [*_without_time(parsed.document, trials)]):
-        raise ConfigError(without)
+    if experiment.clock != "real":
+        require_none([*_of_real_time(parsed.document, trials, catalog)])
     return LoadedExperiment(
         text,
         experiment,
@@ -163,14 +163,25 @@ def load(
     )
 
 
-def _without_time(document: Mapping[str, Any], trials: list[Trial]) -> Iterator[Mistake]:
-    """Find what slows computing down, which takes no time in virtual time."""
+def _of_real_time(
+    document: Mapping[str, Any], trials: list[Trial], catalog: Catalog
+) -> Iterator[Mistake]:
+    """Find what has no effect in virtual time, and programs that do not run there."""
+    remedy = 'use clock = "real", or leave it out'
     for trial in _first_trials(trials):
-        if field := trial.scenario().workload.needs_real_time:
+        scenario = trial.scenario()
+        if field := scenario.workload.needs_real_time:
             reason = "has no effect in virtual time, where computing takes none"
-            remedy = 'use clock = "real", or leave it out'
             yield parser.mistake_at(document, ("workload", field), trial.levels, reason, remedy)
             return
+        for group in scenario.client_groups:
+            client = group.roles.client
+            if client.http_version in catalog[client.implementation].real_time_only:
+                name = f"{client.implementation} over HTTP/{client.http_version}"
+                path = ("roles", "client", "implementation")
+                reason = f"{name} does not run in virtual time"
+                yield parser.mistake_at(document, path, trial.levels, reason, remedy)
+                return
 
 
 def _handover_without_effect(document: Mapping[str, Any]) -> Iterator[Mistake]:

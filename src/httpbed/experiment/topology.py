@@ -112,7 +112,7 @@ class ScheduleEntry(Action):
 class Delivered(Value):
     """A number of bytes has been delivered to a host."""
 
-    delivered: Bytes = Field(ge=1)
+    delivered: Annotated[Bytes, Field(ge=1)]
     """IP bytes since the client's start."""
     to: str
     """The receiving host."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
@@ -119,7 +119,7 @@ class Workload(Value):
 class FileTransfer(Workload):
     """Files that are transferred over new connections."""
 
-    size: Bytes = Field(le=10**10)
+    size: Annotated[Bytes, Field(le=10**10)]
     """Size of each file. Its content is random text generated from the experiment's seed."""
     files: Count = Field(default=1, ge=1, le=1000)
     """Number of files of this size that are transferred at the same time."""

@@ -33,7 +33,7 @@ _STAYS = frozenset({"none", "NAT rebinding"})
 class AfterBytes(Value):
     """Once, when a number of bytes has been delivered to the client."""
 
-    delivered: Bytes = Field(ge=1)
+    delivered: Annotated[Bytes, Field(ge=1)]
     """Bytes of IP packets on the client's current link since the client's start. They include
     headers and handshakes, so the received part of the file is some per cent smaller."""
 

@@ -35,7 +35,7 @@ class GilbertElliott(Value):
 
     to_bad: Share
     """Probability, at each packet, to change from the good to the bad state."""
-    to_good: Share = Field(gt=0)
+    to_good: Annotated[Share, Field(gt=0)]
     """Probability, at each packet, to change back; a stay in the bad state has 1 over it packets
     on average."""
     bad: Share = 1.0

@@ -40,7 +40,7 @@ class TokenBucket(Value):
 
     bucket: BitRate
     """Rate at which the bucket is filled, in bit/s."""
-    burst: Bytes = Field(ge=MTU_BYTES, lt=2**32)
+    burst: Annotated[Bytes, Field(ge=MTU_BYTES, lt=2**32)]
     """Bytes that the bucket holds, at least one packet; it is full at first."""
 
     @property
@@ -122,13 +122,13 @@ class CellularModel(Value):
     """Mean rate when there is no outage, in bit/s."""
     variation: Share = 0.5
     """Standard deviation of the rate's logarithm over a long time; 0 % is a constant rate."""
-    memory: Seconds = Field(default=5.0, ge=0.1, le=3600)
+    memory: Annotated[Seconds, Field(ge=0.1, le=3600)] = 5.0
     """Time in which the logarithm of the rate forgets all but 1/e of a deviation."""
-    outages: Share = Field(default=0.0, lt=1)
+    outages: Annotated[Share, Field(lt=1)] = 0.0
     """Share of the time in which nothing is delivered."""
-    outage: Seconds = Field(default=1.0, gt=0, le=60)
+    outage: Annotated[Seconds, Field(gt=0, le=60)] = 1.0
     """Mean length of an outage."""
-    duration: Seconds = Field(default=60.0, ge=1, le=3600)
+    duration: Annotated[Seconds, Field(ge=1, le=3600)] = 60.0
     """Length of the trace; it begins again after that."""
 
     @model_validator(mode="after")
@@ -314,7 +314,7 @@ class Policing(Value):
 
     rate: BitRate
     """Rate at which the bucket is filled, in bit/s."""
-    burst: Bytes = Field(ge=MTU_BYTES + max(OVERHEADS.values()), lt=2**32)
+    burst: Annotated[Bytes, Field(ge=MTU_BYTES + max(OVERHEADS.values()), lt=2**32)]
     """Bytes that the bucket holds; it is full at first. At least one packet as it is counted."""
 
 
