@@ -24,6 +24,7 @@ include_patterns = [
     "experiments/**.md",
     "results/explained/*.md",
     "results/matrix/*.md",
+    "results/senders/*.md",
     "results/senders/suites/*/*.md",
 ]
 # Sphinx walks through the folders that are not named here.
@@ -62,7 +63,7 @@ def add_navigation(_: Sphinx, page: str, source: list[str]) -> None:
             source[0] += table_of_contents(section)
     elif page == DECISIONS:
         source[0] += "\n```{toctree}\n:glob:\n:titlesonly:\n\n0*\n```\n"
-    elif page.startswith(CERTIFICATES):  # only the page of results leads to them
+    elif page.startswith(CERTIFICATES):  # only the page of matrices leads to them
         source[0] = f"---\norphan: true\n---\n{source[0]}"
 
 

@@ -22,6 +22,7 @@ import readme_results
 import results_archives
 import results_competition
 import results_page
+import results_suites
 from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.cli.main import verbs
 from httpbed.cli.verb import command_of, of_url
@@ -43,6 +44,7 @@ def main() -> None:
     EVIDENCE.write_text(with_checks(EVIDENCE.read_text()))
     published = results_archives.read()
     (REFERENCE.parent / "results.md").write_text(results_page.page(published))
+    results_suites.write(results_archives.PUBLISHED)
     results_competition.write(results_archives.PUBLISHED)
     readme_results.README.write_text(
         readme_results.page(readme_results.README.read_text(), published)

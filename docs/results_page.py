@@ -51,7 +51,7 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
         parts += _study(study, own, remarks)
     parts += results_explained.section(published / "explained/cells.jsonl")
     parts += [*results_campaigns.section(found), *results_senders.section(published / "senders")]
-    parts += results_suites.section(published / "senders/suites")
+    parts += results_suites.section(published)
     parts += results_competition.section(published)
     return "\n\n".join(parts) + "\n"
 

@@ -1,8 +1,13 @@
-"""The part of the results page on the suites: a matrix of senders and properties for each."""
+"""The senders by suite: the part of the results page, and the page of matrices it leads to.
+
+The page is ``results/senders/README.md``: for each suite a matrix of senders and properties, with
+the command that repeats each test.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,52 +19,111 @@ from httpbed.programs.recipe import Recipe
 from httpbed.report.phrasing import listed
 from markdown_table import table
 
-TITLES = {
-    "bbr": "The cases of BBR's draft, by sender",
-    "bcp133": "BCP 133, by sender",
-    "envelope": "Envelopes, by sender",
-}
+SUITES, PAGE = "senders/suites", "senders/README.md"
+"""Places below ``results/``."""
+TITLES = {"bbr": "The cases of BBR's draft", "bcp133": "BCP 133", "envelope": "Envelopes"}
 """The suites, in the page's order."""
 MANY = 999.5
 """Three digits would need an exponent from here on."""
-OPENING = "Each sender ran in virtual time; a cell is the figure of one trial."
+GUIDE = "../../docs/guides/conformance.md"
 CELLS = (
     "**Bold** is out of the bounds, *not seen* means that no trial shows it, and an empty cell"
     " means that the sender did not run in that network."
 )
 MEANINGS = {
-    "bbr": f"{CELLS} Each sender is judged by the bounds of the version of BBR that it shows.",
-    "bcp133": f"{CELLS} Rows are the criteria with a bound ([how](guides/conformance.md#bcp-133)).",
+    "bbr": f"{CELLS} Each sender is judged by the bounds of the version of BBR that it shows"
+    " or is said to be; nginx TCP reno is a control, judged as BBR"
+    f" ([how]({GUIDE}#the-cases-of-bbrs-draft)).",
+    "bcp133": f"{CELLS} Rows are the criteria with a bound ([how]({GUIDE}#bcp-133)); the"
+    " certificates have the others, which set none.",
     "envelope": "Each row compares the delay and throughput of a sender beside a flow of the kernel"
-    " with those of the kernel's sender in its place ([how](guides/conformance.md#envelopes))."
+    f" with those of the kernel's sender in its place ([how]({GUIDE}#envelopes))."
     " Conformance is the share of both envelopes' points that lie in the other; conformance-T is"
     " that after the best move, and the last two figures are the move. Where the kernel's sender is"
     " beside its own kind, the figures are the control: they compare the two flows of one trial.",
 }
 UNITS = {"of 1": "", "ms": " ms", "Mbit/s": " Mbit/s"}
+Test = Mapping[str, Any]
 
 
-def section(folder: Path) -> Iterator[str]:
-    """Yield a matrix for each suite, with the commands that repeat it; nothing without any."""
-    files = sorted(folder.rglob("*.json"))
-    tests = [json.loads(file.read_text()) | {"folder": _folder(file)} for file in files]
-    for suite, title in TITLES.items():
-        own = [test for test in tests if test["suite"] == suite]
-        if own:
-            own.sort(key=lambda one: (-len(one["findings"]), one["command"]))
-            yield f"## {title}"
-            yield f"{OPENING} {MEANINGS[suite]}"
-            yield _envelopes(own) if suite == "envelope" else _matrix(own)
-            yield "\n".join(_line(one) for one in own)
-            yield _lacking(suite, own)
+def section(published: Path) -> Iterator[str]:
+    """Yield the part of the results page: who is within the bounds, and a link."""
+    by_suite = read(published / SUITES)
+    if not by_suite:
+        return
+    yield "## Senders by suite"
+    yield (
+        "Whole [suites](guides/conformance.md#the-cases-of-bbrs-draft) ask more of a sender than"
+        " its name: the cases of BBR's draft, the criteria of BCP 133, and its envelope."
+        f" [The matrices](../results/{PAGE}) have the figures of each, with the command that"
+        " repeats it and its certificate."
+    )
+    yield "\n".join(
+        f"- **{TITLES[suite]}**, {len(tests)} senders. {answer(tests)}".strip()
+        for suite, tests in by_suite.items()
+    )
+
+
+def write(published: Path) -> None:
+    """Write the page, if there are tests."""
+    if by_suite := read(published / SUITES):
+        (published / PAGE).write_text("\n\n".join(page(by_suite)) + "\n")
+
+
+def page(by_suite: Mapping[str, Sequence[Test]]) -> Iterator[str]:
+    """Yield the paragraphs of the page."""
+    yield "# Senders by suite"
+    yield (
+        "Each sender ran in virtual time, and sends over QUIC unless TCP is said. A cell is the"
+        " figure of one trial. Written by `make docs` from the certificates in `suites/`."
+    )
+    for suite, tests in by_suite.items():
+        yield f"## {TITLES[suite]}"
+        yield f"{answer(tests)} {MEANINGS[suite]}".strip()
+        yield _envelopes(tests) if suite == "envelope" else _matrix(tests)
+        yield "\n".join(_line(test) for test in tests)
+        yield _lacking(suite, tests)
+
+
+def answer(tests: Sequence[Test]) -> str:
+    """Say which senders are within every bound; empty for a suite without bounds."""
+    outside, within = dict[str, int](), list[str]()
+    for test in tests:
+        judged = [one for one in test["findings"] if one["passed"] is not None]
+        failed = sum(not one["passed"] for one in judged)
+        if failed:
+            outside[_named(test)] = failed
+        elif judged:
+            within.append(_named(test))
+    parts = []
+    if within:
+        parts.append(f"Within every bound: {listed(within)}.")
+    if outside:
+        worst_first = sorted(outside, key=lambda name: -outside[name])
+        names = listed([f"{name} ({outside[name]})" for name in worst_first])
+        parts.append(f"Out of some: {names}.")
+    return " ".join(parts)
+
+
+def read(folder: Path) -> dict[str, list[Test]]:
+    """Return the tests of each suite that has any, by their commands."""
+    by_suite = defaultdict[str, list[Test]](list)
+    for file in sorted(folder.rglob("*.json")):
+        test = json.loads(file.read_text())
+        by_suite[test["suite"]].append(test | {"folder": _folder(file)})
+    return {
+        suite: sorted(by_suite[suite], key=lambda test: test["command"])
+        for suite in TITLES
+        if suite in by_suite
+    }
 
 
 def _folder(file: Path) -> str:
     """Return the folder of a certificate, from the page; empty for a record without one."""
-    return f"../results/senders/suites/{file.parent.name}" if file.name == RECORD else ""
+    return f"suites/{file.parent.name}" if file.name == RECORD else ""
 
 
-def _lacking(suite: str, tests: Sequence[Mapping[str, Any]]) -> str:
+def _lacking(suite: str, tests: Sequence[Test]) -> str:
     """Name the servers of the toolbox that could run and did not, as far as its suite asks them."""
     known = catalog.load()
     ran = {one["sender"]["implementation"] for one in tests}
@@ -74,7 +138,7 @@ def _has_bbr(recipe: Recipe) -> bool:
     return any("bbr" in name for name in recipe.congestion_control.allowed("quic"))
 
 
-def _envelopes(tests: Sequence[Mapping[str, Any]]) -> str:
+def _envelopes(tests: Sequence[Test]) -> str:
     """Return a row for each sender, the kernel's first, with the figures of each network."""
     findings = [finding for test in tests for finding in test["findings"]]
     places = dict.fromkeys((one["network"], one["name"], one["unit"]) for one in findings)
@@ -86,9 +150,7 @@ def _envelopes(tests: Sequence[Mapping[str, Any]]) -> str:
     return table(head, rows)
 
 
-def _row(
-    test: Mapping[str, Any], places: Iterable[tuple[str, str, str]], kernel: str = ""
-) -> Iterator[str]:
+def _row(test: Test, places: Iterable[tuple[str, str, str]], kernel: str = "") -> Iterator[str]:
     """Yield the figures of a sender, or of a kernel in its place."""
     seen = {(one["network"], one["name"]): one for one in test["findings"]}
     for network, name, unit in places:
@@ -98,20 +160,16 @@ def _row(
         yield "*not seen*" if value is None else f"{round(value, 2) + 0:.2f}{UNITS[unit]}"
 
 
-def _matrix(tests: Sequence[Mapping[str, Any]]) -> str:
+def _matrix(tests: Sequence[Test]) -> str:
     bounded = [one for test in tests for one in test["findings"] if not _is_open(one)]
     properties = dict.fromkeys(_place(one) for one in bounded)
-    asked = {
-        place: dict.fromkeys(_asked(one) for one in bounded if _place(one) == place)
-        for place in properties
-    }
     has_networks = any(network for _, network in properties)
     head = ["property", *(["network"] if has_networks else []), "asked", *map(_named, tests)]
     rows = [
         [
             name,
             *([network] if has_networks else []),
-            "; ".join(asked[name, network]),
+            _asked([one for one in bounded if _place(one) == (name, network)]),
             *(_cell(test, (name, network)) for test in tests),
         ]
         for name, network in properties
@@ -128,7 +186,21 @@ def _is_open(finding: Mapping[str, Any]) -> bool:
     return finding["low"] is None and finding["high"] is None
 
 
-def _asked(finding: Mapping[str, Any]) -> str:
+def _asked(findings: Sequence[Mapping[str, Any]]) -> str:
+    """Say what is asked of a property: one bound, that of each version, or those of each network.
+
+    A bound that follows from Reno and CUBIC differs where a proxy is in the path.
+    """
+    lows, highs = ({one[end] for one in findings} for end in ("low", "high"))
+    if any(one.get("references") for one in findings) and len(lows) * len(highs) > 1:
+        bounds = sorted(highs if lows <= {None, 0.0} else lows)
+        span = " to ".join(dict.fromkeys(map(_figure, (bounds[0], bounds[-1]))))
+        written = f"at most {span}" if bounds[0] in highs else f"{span} or more"
+        return f"{written} {findings[0]['unit']}".strip()
+    return "; ".join(dict.fromkeys(map(_bound, findings)))
+
+
+def _bound(finding: Mapping[str, Any]) -> str:
     low, high, unit = finding["low"], finding["high"], finding["unit"]
     if high is None:
         return f"{_figure(low)} or more {unit}".strip()
@@ -141,7 +213,7 @@ def _figure(value: float) -> str:
     return f"{value:.3g}" if abs(value) < MANY else f"{value:.0f}"
 
 
-def _cell(test: Mapping[str, Any], place: tuple[str, str]) -> str:
+def _cell(test: Test, place: tuple[str, str]) -> str:
     for one in test["findings"]:
         if _place(one) == place:
             if one["observed"] is None:
@@ -151,25 +223,25 @@ def _cell(test: Mapping[str, Any], place: tuple[str, str]) -> str:
     return ""
 
 
-def _within(test: Mapping[str, Any]) -> str:
+def _within(test: Test) -> str:
     judged = [one for one in test["findings"] if one["passed"] is not None]
     return f"{sum(one['passed'] for one in judged)} of {len(judged)}"
 
 
-def _named(test: Mapping[str, Any]) -> str:
+def _named(test: Test) -> str:
     sender = test["sender"]
-    over = "QUIC" if sender["transport"] == "quic" else "TCP"
-    name = f"{sender['implementation']} {over} {sender['congestion_control']}"
+    over = "" if sender["transport"] == "quic" else " TCP"
+    name = f"{sender['implementation']}{over} {sender['congestion_control']}"
     return ", ".join([name, *_knobs(test)])
 
 
-def _knobs(test: Mapping[str, Any]) -> list[str]:
+def _knobs(test: Test) -> list[str]:
     """Return the knobs that the command sets."""
     words = test["command"].split()
     return [words[place + 1] for place, word in enumerate(words) if word == "--knob"]
 
 
-def _line(test: Mapping[str, Any]) -> str:
+def _line(test: Test) -> str:
     sender = test["sender"]
     of = f"{sender['implementation']} {sender['version']}"
     made = f"{of}, {sender['kernel']}, {test['date'][:10]}"
