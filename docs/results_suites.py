@@ -1,7 +1,7 @@
 """The senders by suite: the part of the results page, and the page of matrices it leads to.
 
-The page is ``results/senders/README.md``: for each suite a matrix of senders and properties, with
-the command that repeats each test.
+The page is ``results/senders/README.md``: for each suite a matrix of senders and properties. Each
+sender leads to its certificate, which has every figure and the command that repeats it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ MANY = 999.5
 """Three digits would need an exponent from here on."""
 GUIDE = "../../docs/guides/conformance.md"
 CELLS = (
-    "**Bold** is out of the bounds, *not seen* means that no trial shows it, and an empty cell"
-    " means that the sender did not run in that network."
+    "Columns are the properties that some sender fails. **Bold** is out of the bounds, *not seen*"
+    " means that no trial shows it."
 )
 MEANINGS = {
-    "bbr": f"{CELLS} Each sender is judged by the bounds of the version of BBR that it shows"
-    " or is said to be; nginx TCP reno is a control, judged as BBR"
+    "bbr": f"{CELLS} Each sender is judged by the bounds of the version of BBR that it shows or is"
+    " said to be; nginx TCP reno is a control, judged as BBR"
     f" ([how]({GUIDE}#the-cases-of-bbrs-draft)).",
-    "bcp133": f"{CELLS} Rows are the criteria with a bound ([how]({GUIDE}#bcp-133)); the"
-    " certificates have the others, which set none.",
+    "bcp133": f"{CELLS} Most criteria have no bound: the certificates have their figures beside"
+    f" those of the kernel's Reno and CUBIC ([how]({GUIDE}#bcp-133)).",
     "envelope": "Each row compares the delay and throughput of a sender beside a flow of the kernel"
     f" with those of the kernel's sender in its place ([how]({GUIDE}#envelopes))."
     " Conformance is the share of both envelopes' points that lie in the other; conformance-T is"
@@ -44,6 +44,8 @@ MEANINGS = {
 }
 UNITS = {"of 1": "", "ms": " ms", "Mbit/s": " Mbit/s"}
 Test = Mapping[str, Any]
+Place = tuple[str, str]
+"""Name and network of a property."""
 
 
 def section(published: Path) -> Iterator[str]:
@@ -55,8 +57,8 @@ def section(published: Path) -> Iterator[str]:
     yield (
         "Whole [suites](guides/conformance.md#the-cases-of-bbrs-draft) ask more of a sender than"
         " its name: the cases of BBR's draft, the criteria of BCP 133, and its envelope."
-        f" [The matrices](../results/{PAGE}) have the figures of each, with the command that"
-        " repeats it and its certificate."
+        f" [The matrices](../results/{PAGE}) lead to the certificate of each, with every figure"
+        " and the command that repeats it."
     )
     yield "\n".join(
         f"- **{TITLES[suite]}**, {len(tests)} senders. {answer(tests)}".strip()
@@ -81,7 +83,8 @@ def page(by_suite: Mapping[str, Sequence[Test]]) -> Iterator[str]:
         yield f"## {TITLES[suite]}"
         yield f"{answer(tests)} {MEANINGS[suite]}".strip()
         yield _envelopes(tests) if suite == "envelope" else _matrix(tests)
-        yield "\n".join(_line(test) for test in tests)
+        if suite != "envelope":
+            yield _passed_by_all(tests)
         yield _lacking(suite, tests)
 
 
@@ -108,19 +111,14 @@ def answer(tests: Sequence[Test]) -> str:
 def read(folder: Path) -> dict[str, list[Test]]:
     """Return the tests of each suite that has any, by their commands."""
     by_suite = defaultdict[str, list[Test]](list)
-    for file in sorted(folder.rglob("*.json")):
+    for file in sorted(folder.glob(f"*/{RECORD}")):
         test = json.loads(file.read_text())
-        by_suite[test["suite"]].append(test | {"folder": _folder(file)})
+        by_suite[test["suite"]].append(test | {"folder": file.parent.name})
     return {
         suite: sorted(by_suite[suite], key=lambda test: test["command"])
         for suite in TITLES
         if suite in by_suite
     }
-
-
-def _folder(file: Path) -> str:
-    """Return the folder of a certificate, from the page; empty for a record without one."""
-    return f"suites/{file.parent.name}" if file.name == RECORD else ""
 
 
 def _lacking(suite: str, tests: Sequence[Test]) -> str:
@@ -146,7 +144,7 @@ def _envelopes(tests: Sequence[Test]) -> str:
     head = ["sender", *(f"{network}: {name.split(': ')[1]}" for network, name, _ in places)]
     rows = [
         [f"the kernel's {KERNELS[kernel]}", *_row(tests[0], places, kernel)] for kernel in kernels
-    ] + [[_named(test), *_row(test, places)] for test in tests]
+    ] + [[_linked(test), *_row(test, places)] for test in tests]
     return table(head, rows)
 
 
@@ -161,29 +159,40 @@ def _row(test: Test, places: Iterable[tuple[str, str, str]], kernel: str = "") -
 
 
 def _matrix(tests: Sequence[Test]) -> str:
-    bounded = [one for test in tests for one in test["findings"] if not _is_open(one)]
-    properties = dict.fromkeys(_place(one) for one in bounded)
-    has_networks = any(network for _, network in properties)
-    head = ["property", *(["network"] if has_networks else []), "asked", *map(_named, tests)]
+    """Return a row for each sender, with the properties with a bound that some sender fails."""
+    bounds = _bounds(tests)
+    shown = [place for place, findings in bounds.items() if _is_failed(findings)]
+    head = ["sender", *map(_title, shown), "within bounds"]
+    asked = ["*asked*", *(_asked(bounds[place]) for place in shown), ""]
     rows = [
-        [
-            name,
-            *([network] if has_networks else []),
-            _asked([one for one in bounded if _place(one) == (name, network)]),
-            *(_cell(test, (name, network)) for test in tests),
-        ]
-        for name, network in properties
+        [_linked(test), *(_cell(test, place) for place in shown), _within(test)] for test in tests
     ]
-    passed = ["within bounds", *([""] if has_networks else []), "", *map(_within, tests)]
-    return table(head, [*rows, passed])
+    return table(head, [asked, *rows])
 
 
-def _place(finding: Mapping[str, Any]) -> tuple[str, str]:
-    return finding["name"], finding.get("network", "")
+def _passed_by_all(tests: Sequence[Test]) -> str:
+    names = [_title(place) for place, found in _bounds(tests).items() if not _is_failed(found)]
+    return f"No sender fails: {'; '.join(names)}." if names else "Some sender fails each property."
 
 
-def _is_open(finding: Mapping[str, Any]) -> bool:
-    return finding["low"] is None and finding["high"] is None
+def _bounds(tests: Sequence[Test]) -> dict[Place, list[Mapping[str, Any]]]:
+    """Return what each sender shows of each property with a bound, by its name and network."""
+    bounds = defaultdict[Place, list[Mapping[str, Any]]](list)
+    for test in tests:
+        for finding in test["findings"]:
+            if finding["low"] is not None or finding["high"] is not None:
+                bounds[finding["name"], finding.get("network", "")].append(finding)
+    return bounds
+
+
+def _is_failed(findings: Sequence[Mapping[str, Any]]) -> bool:
+    return any(one["passed"] is False for one in findings)
+
+
+def _title(place: Place) -> str:
+    """Name a property, with its network where the name does not say it."""
+    name, network = place
+    return name if not network or network in name else f"{name} ({network})"
 
 
 def _asked(findings: Sequence[Mapping[str, Any]]) -> str:
@@ -213,9 +222,9 @@ def _figure(value: float) -> str:
     return f"{value:.3g}" if abs(value) < MANY else f"{value:.0f}"
 
 
-def _cell(test: Test, place: tuple[str, str]) -> str:
+def _cell(test: Test, place: Place) -> str:
     for one in test["findings"]:
-        if _place(one) == place:
+        if (one["name"], one.get("network", "")) == place:
             if one["observed"] is None:
                 return "*not seen*"
             text = _figure(one["observed"])
@@ -241,10 +250,5 @@ def _knobs(test: Test) -> list[str]:
     return [words[place + 1] for place, word in enumerate(words) if word == "--knob"]
 
 
-def _line(test: Test) -> str:
-    sender = test["sender"]
-    of = f"{sender['implementation']} {sender['version']}"
-    made = f"{of}, {sender['kernel']}, {test['date'][:10]}"
-    if test["folder"]:
-        made += f"; [certificate]({test['folder']}/conformance.md)"
-    return f"- {_named(test)}: `{test['command']}` ({made})"
+def _linked(test: Test) -> str:
+    return f"[{_named(test)}](suites/{test['folder']}/conformance.md)"
