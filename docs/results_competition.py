@@ -1,4 +1,4 @@
-"""The page of the competition: every sender beside every other on one bottleneck, from its archive.
+"""The page of the competition: senders beside each other on one bottleneck, from its archive.
 
 The page is ``results/matrix/competition.md``. Without a published archive there is none.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from httpbed.report.phrasing import listed
 from httpbed.results.sample import Sample, samples
 from httpbed.store import query
 from httpbed.store.results import Results
@@ -44,14 +45,14 @@ def page(results: Results) -> Iterator[str]:
     """Yield the paragraphs of the page."""
     shares, delays = _values(results, "share"), _values(results, "queue_delay_p50")
     network, workload = results.document["topology"]["links"][0], results.document["workload"]
-    yield "# Every sender beside every other"
+    yield "# Senders beside each other"
     yield (
         f"{results.experiment.question} Both send over one link of {network['rate']} with"
         f" {network['delay']} each way and a queue of {network['queue']['limit']}, in virtual time."
         f" The sender's transfer has {workload['size']}, the other's is longer. A share is that of"
         " all bytes delivered while both were active. Written by `make docs` from"
         f" [the archive](../{ARCHIVE}/report.html); [the file](../../experiments/matrix/"
-        "competition.toml) has the senders."
+        f"competition.toml) has the senders.{_lacking(results, shares)}"
     )
     yield answer(shares)
     yield by_sender(shares, delays)
@@ -68,6 +69,15 @@ def page(results: Results) -> Iterator[str]:
     )
     yield f"```sh\n{CELL}\nhttpbed run cell.toml --clock virtual\n```"
     yield "\n".join(failing(results))
+
+
+def _lacking(results: Results, shares: Values) -> str:
+    """Name the senders of the file that have not run; empty if all have."""
+    senders = results.document["factors"]["sender"]
+    lacking = [name for name in senders if name not in {sender for sender, _ in shares}]
+    if not lacking:
+        return ""
+    return f" Of its {len(senders)} senders, {len(lacking)} have not run: {listed(lacking)}."
 
 
 def answer(shares: Values) -> str:
