@@ -174,11 +174,12 @@ def _of_real_time(
             reason = "has no effect in virtual time, where computing takes none"
             yield parser.mistake_at(document, ("workload", field), trial.levels, reason, remedy)
             return
-        for group in scenario.client_groups:
+        for number, group in enumerate(scenario.client_groups):
             client = group.roles.client
             if client.http_version in catalog[client.implementation].real_time_only:
+                roles = ("competitors", number - 1) if number else ("roles",)
+                path = (*roles, "client", "implementation")
                 name = f"{client.implementation} over HTTP/{client.http_version}"
-                path = ("roles", "client", "implementation")
                 reason = f"{name} does not run in virtual time"
                 yield parser.mistake_at(document, path, trial.levels, reason, remedy)
                 return
