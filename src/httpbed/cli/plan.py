@@ -154,7 +154,11 @@ def _counts(loaded: LoadedExperiment) -> str:
     fewest, most = min(blocks.values()), max(blocks.values())
     in_blocks = f"{fewest} to {most}" if fewest < most else f"{most}"
     in_blocks += f" block{'s' * (most > 1)}"
-    counts = f"{len(loaded.trials)} trials: {len(blocks)} treatments in {in_blocks}"
+    trials, treatments = (
+        f"{number} {name}{'s' * (number != 1)}"
+        for number, name in ((len(loaded.trials), "trial"), (len(blocks), "treatment"))
+    )
+    counts = f"{trials}: {treatments} in {in_blocks}"
     return f"at most {counts}" if loaded.stopping else counts
 
 
