@@ -204,17 +204,14 @@ def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Ro
         return
     of_client = [need for need in assigned.needs if need != RECORDED]
     needs = of_client if assigned.role == "client" else _of_servers(assigned.needs)
+    can = ", ".join(recipe.workloads)
+    methods = [method for method, upload in UPLOADS_BY.items() if upload in recipe.workloads]
     for need in needs:
         if need not in recipe.workloads:
-            can = ", ".join(recipe.workloads)
             reason = f"{recipe.name} as a {assigned.role} cannot do {need!r}; it can: {can}"
             path = ("workload", *_REQUESTED_BY.get(need, ()))
-            others = [
-                f'"{method}"'
-                for method, by in UPLOADS_BY.items()
-                if need in UPLOADS_BY.values() and by in recipe.workloads
-            ]
-            instead = f"set method = {others[0]}, or " if others else ""
+            by_other = need in UPLOADS_BY.values() and methods
+            instead = f'set method = "{methods[0]}", or ' if by_other else ""
             yield RoleMistake(path, reason, f"{instead}choose another program or another workload")
     version = assigned.http_version
     if assigned.role == "client" and "connections" in needs and version in _MULTIPLEXED:
