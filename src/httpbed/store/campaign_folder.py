@@ -107,12 +107,11 @@ def require_writable(directory: Path) -> None:
     Raises:
         OSError: Nothing can be created there.
     """
-    nearest = _nearest(directory)
     try:
-        with tempfile.TemporaryFile(dir=nearest):
+        with tempfile.TemporaryFile(dir=_nearest(directory)):
             pass
     except OSError as error:
-        error.filename = str(nearest)
+        error.filename = str(directory)
         raise
 
 
