@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from httpbed.bed.toolbox import compiled
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.workload import UPLOADS_BY
-from httpbed.programs import catalog
+from httpbed.programs import catalog, protocol
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Knob, QuicControl
 from markdown_table import table
@@ -28,13 +29,15 @@ STACKS = (
     "Every program in one line. Resumption is that of TLS sessions between two runs; migration is"
     " what a client does when its address changes, as its knob `migration` says; conformance is how"
     " many properties of its congestion control are within tolerance, as [`httpbed"
-    " conformance`](../guides/conformance.md) tests them; the first surprise is what users least"
-    " expect of the program."
+    " conformance`](../guides/conformance.md) tests them, and whole suites have [a page of their"
+    " own](../../results/senders/README.md); the first surprise is what users least expect of the"
+    " program. Lines are those of the recipe, and of the sources that httpbed has for it, with"
+    " their tests; sources that two programs share count for both."
 )
 SURPRISES = {
     "bun": "refuses about every second HTTP/3 handshake of curl 8.23 that names a server",
     "curl-cffi": "as Firefox, its HTTP/3 reaches no server, and its HTTP/2 has a window of 128 kB",
-    "niquests": "in virtual time its HTTP/3 library aborts (signal 6) before it sends a packet",
+    "niquests": "in virtual time its HTTP/3 library aborts (signal 6), so httpbed refuses it there",
     "picoquic": "CUBIC keeps its window after a loss, and gets 6 to 40 times what CUBIC allows",
     "quic-go": "Reno begins with 28 packets in flight, and keeps 0.7 of its window after a loss",
     "traefik": "over HTTP/2 to Envoy it passes requests of HTTP/3 on, which Envoy answers with 400",
@@ -52,9 +55,10 @@ ABSENT = """These were looked for, and have no recipe, for these reasons:
 | OpenLiteSpeed | in no registry of the toolbox; the recipe `openlitespeed` runs your own build |
 | pingora, Varnish, Apache httpd, nghttpx and h2load of Debian | no HTTP/3 |
 | WebKit (Debian's webkit2gtk-driver) | its network library, libsoup, has no HTTP/3 |
-| tokio-quiche | in a registry, not added yet; on quiche 0.30, which `httpbed-quiche` has |
-| tquic | in a registry, not added yet; it compiles a BoringSSL of its own |
-| noq, msquic | in a registry, not added yet |
+| tokio-quiche | its transport is quiche, which `httpbed-quiche` runs; 335 packages to build |
+| noq | a fork of quinn, which `quinn` runs |
+| tquic | in a registry, not built yet; it compiles a BoringSSL of its own |
+| msquic | in a registry, not added yet |
 | s2n-quic | the registry of crates has no glue between it and an HTTP/3 library |
 | Node.js | the stock executable has no `node:quic` |"""
 PUBLISHED = Path(__file__).resolve().parent.parent / "results"
@@ -78,7 +82,8 @@ def tested() -> dict[str, list[str]]:
 def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
     """Return the table of programs."""
     head = ["program", "roles", "HTTP", "tried from version", "congestion control over QUIC"]
-    head += ["resumption", "migration", "uploads", "conformance over QUIC", "first surprise"]
+    head += ["resumption", "migration", "uploads", "conformance over QUIC", "lines"]
+    head += ["first surprise"]
     rows = []
     for recipe in sorted(recipes, key=lambda one: one.name):
         migration = recipe.knobs.get("migration")
@@ -97,10 +102,25 @@ def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
                 else "",
                 ", ".join(m for m, need in UPLOADS_BY.items() if need in recipe.workloads),
                 "; ".join(tests.get(recipe.name, ())),
+                lines(recipe),
                 SURPRISES.get(recipe.name, ""),
             ]
         )
     return table(head, rows)
+
+
+def lines(recipe: Recipe) -> str:
+    """Return how many lines the recipe has, and the sources of httpbed's that it starts."""
+    recipes = (folder / f"{recipe.name}.toml" for folder in protocol.shipped_folders("recipes"))
+    (text,) = (file.read_text() for file in recipes if file.is_file())
+    started = {name for role in recipe.roles for name in recipe.run_in(role).programs}
+    sources = [Path(str(protocol.shipped_programs()[name])) for name in started]
+    if own := recipe.install.own:
+        sources += compiled.PROGRAMS[own].digested()
+    every = (file for source in sources for file in (source, *source.rglob("*")))
+    files = [file for file in every if file.suffix in {".py", ".js", ".sh", ".rs", ".go"}]
+    written = sum(len(file.read_text().splitlines()) for file in files)
+    return f"{len(text.splitlines())}" + f" + {written}" * bool(written)
 
 
 def page() -> str:

@@ -22,6 +22,21 @@ def test_a_test_of_conformance_is_counted() -> None:
     assert "reno: 19 of 21" in line
 
 
+def test_a_program_has_one_certificate_for_each_congestion_control() -> None:
+    """Two files of one sender would show its result twice."""
+    for tests in programs_page.tested().values():
+        names = [test.partition(":")[0] for test in tests]
+        assert len(names) == len(set(names))
+
+
+def test_the_lines_of_a_stack_are_those_of_its_recipe_and_its_sources() -> None:
+    """Of a recipe's own script, and of sources that are compiled; most programs need neither."""
+    recipes = catalog.load().recipes
+    ours = {name for name in recipes if "+" in programs_page.lines(recipes[name])}
+    assert {"niquests", "quinn", "quic-go", "firefox"} <= ours
+    assert ours.isdisjoint({"curl", "nginx", "h2load"})
+
+
 def test_a_surprise_belongs_to_a_program() -> None:
     """A renamed program keeps its surprise."""
     assert set(programs_page.SURPRISES) <= set(catalog.load().recipes)
