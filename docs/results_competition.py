@@ -5,6 +5,7 @@ The page is ``results/matrix/competition.md``. Without a published archive there
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -13,6 +14,7 @@ from typing import Any
 from httpbed.report.phrasing import listed
 from httpbed.results.sample import Sample, samples
 from httpbed.store import query
+from httpbed.store.layout import EXPERIMENT
 from httpbed.store.results import Results
 from markdown_table import table
 
@@ -73,7 +75,8 @@ def page(results: Results) -> Iterator[str]:
 
 def _lacking(results: Results, shares: Values) -> str:
     """Name the senders of the file that have not run; empty if all have."""
-    senders = results.document["factors"]["sender"]
+    stated = tomllib.loads((results.directory / EXPERIMENT).read_text())  # with every scale
+    senders = stated["factors"]["sender"]
     lacking = [name for name in senders if name not in {sender for sender, _ in shares}]
     if not lacking:
         return ""
