@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+import results_senders
 from httpbed.bed.toolbox import compiled
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.workload import UPLOADS_BY
@@ -73,17 +74,22 @@ def tested() -> dict[str, list[str]]:
         test: Mapping[str, Any] = json.loads(file.read_text())
         sender = test["sender"]
         if sender["transport"] == "quic":
-            judged = [one["passed"] for one in test["findings"] if one["passed"] is not None]
-            passed = f"{sum(judged)} of {len(judged)}"
-            words[sender["implementation"]].append(f"{sender['congestion_control']}: {passed}")
+            passed = f"{sender['congestion_control']}: {results_senders.within(test)}"
+            words[sender["implementation"]].append(passed)
     return words
 
 
 def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
     """Return the table of programs."""
     head = ["program", "roles", "HTTP", "tried from version", "congestion control over QUIC"]
-    head += ["resumption", "migration", "uploads", "conformance over QUIC", "lines"]
-    head += ["first surprise"]
+    head += [
+        "resumption",
+        "migration",
+        "uploads",
+        "conformance over QUIC",
+        "lines",
+        "first surprise",
+    ]
     rows = []
     for recipe in sorted(recipes, key=lambda one: one.name):
         migration = recipe.knobs.get("migration")
@@ -111,16 +117,16 @@ def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
 
 def lines(recipe: Recipe) -> str:
     """Return how many lines the recipe has, and the sources of httpbed's that it starts."""
-    recipes = (folder / f"{recipe.name}.toml" for folder in protocol.shipped_folders("recipes"))
-    (text,) = (file.read_text() for file in recipes if file.is_file())
+    files = (folder / f"{recipe.name}.toml" for folder in protocol.shipped_folders("recipes"))
+    (text,) = (file.read_text() for file in files if file.is_file())
     started = {name for role in recipe.roles for name in recipe.run_in(role).programs}
     sources = [Path(str(protocol.shipped_programs()[name])) for name in started]
     if own := recipe.install.own:
         sources += compiled.PROGRAMS[own].digested()
     every = (file for source in sources for file in (source, *source.rglob("*")))
-    files = [file for file in every if file.suffix in {".py", ".js", ".sh", ".rs", ".go"}]
-    written = sum(len(file.read_text().splitlines()) for file in files)
-    return f"{len(text.splitlines())}" + f" + {written}" * bool(written)
+    code = (file for file in every if file.suffix in {".py", ".js", ".sh", ".rs", ".go"})
+    counts = [len(text.splitlines()), sum(len(file.read_text().splitlines()) for file in code)]
+    return " + ".join(str(count) for count in counts if count)
 
 
 def page() -> str:

@@ -76,8 +76,8 @@ def page(results: Results) -> Iterator[str]:
 def _lacking(results: Results, shares: Values) -> str:
     """Name the senders of the file that have not run; empty if all have."""
     stated = tomllib.loads((results.directory / EXPERIMENT).read_text())  # with every scale
-    senders = stated["factors"]["sender"]
-    lacking = [name for name in senders if name not in {sender for sender, _ in shares}]
+    senders, ran = stated["factors"]["sender"], {sender for sender, _ in shares}
+    lacking = [name for name in senders if name not in ran]
     if not lacking:
         return ""
     return f" Of its {len(senders)} senders, {len(lacking)} have not run: {listed(lacking)}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,25 +40,30 @@ def section(folder: Path) -> Iterator[str]:
     yield table(head, [_row(test) for test in sorted(tests, key=_order)])
 
 
+def verdicts(test: Mapping[str, Any]) -> list[bool]:
+    """Return whether each property with a verdict passed."""
+    return [one["passed"] for one in test["findings"] if one["passed"] is not None]
+
+
+def within(test: Mapping[str, Any]) -> str:
+    """Write how many properties passed, of those with a verdict."""
+    judged = verdicts(test)
+    return f"{sum(judged)} of {len(judged)}"
+
+
 def _order(test: Mapping[str, Any]) -> tuple[Any, ...]:
     sender = test["sender"]
-    return (-_failures(test), sender["implementation"], sender["http_version"])
-
-
-def _failures(test: Mapping[str, Any]) -> int:
-    return Counter(one["passed"] for one in test["findings"])[False]
+    return (-verdicts(test).count(False), sender["implementation"], sender["http_version"])
 
 
 def _row(test: Mapping[str, Any]) -> list[str]:
     sender, findings = test["sender"], test["findings"]
-    judged = [finding for finding in findings if finding["passed"] is not None]
-    passed = len(judged) - _failures(test)
     over = "QUIC" if sender["transport"] == "quic" else f"TCP, HTTP/{sender['http_version']}"
     return [
         f"{sender['implementation']} {sender['version']}".strip(),
         over,
         sender["congestion_control"],
-        f"{passed} of {len(judged)}",
+        within(test),
         *(_throughput(findings, loss) for loss in AT_LOSS),
         _few([finding["name"] for finding in findings if finding["passed"] is False]),
         f"{test['date'][:10]}, {test['scale']}",

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import results_senders
 from httpbed.addons.conformance.bcp133 import TITLES as KERNELS
 from httpbed.addons.conformance.certificate import RECORD
 from httpbed.programs import catalog
+from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.report.phrasing import listed
 from markdown_table import table
@@ -44,8 +46,10 @@ MEANINGS = {
 }
 UNITS = {"of 1": "", "ms": " ms", "Mbit/s": " Mbit/s"}
 Test = Mapping[str, Any]
+Finding = Mapping[str, Any]
 Place = tuple[str, str]
 """Name and network of a property."""
+Bounds = Mapping[Place, Sequence[Finding]]
 
 
 def section(published: Path) -> Iterator[str]:
@@ -79,23 +83,25 @@ def page(by_suite: Mapping[str, Sequence[Test]]) -> Iterator[str]:
         "Each sender ran in virtual time, and sends over QUIC unless TCP is said. A cell is the"
         " figure of one trial. Written by `make docs` from the certificates in `suites/`."
     )
+    known = catalog.load()
     for suite, tests in by_suite.items():
         yield f"## {TITLES[suite]}"
         yield f"{answer(tests)} {MEANINGS[suite]}".strip()
-        yield _envelopes(tests) if suite == "envelope" else _matrix(tests)
-        if suite != "envelope":
-            yield _passed_by_all(tests)
-        yield _lacking(suite, tests)
+        if bounds := _bounds(tests):
+            yield _matrix(tests, bounds)
+            yield _passed_by_all(bounds)
+        else:
+            yield _envelopes(tests)
+        yield _lacking(suite, tests, known)
 
 
 def answer(tests: Sequence[Test]) -> str:
     """Say which senders are within every bound; empty for a suite without bounds."""
     outside, within = dict[str, int](), list[str]()
     for test in tests:
-        judged = [one for one in test["findings"] if one["passed"] is not None]
-        failed = sum(not one["passed"] for one in judged)
-        if failed:
-            outside[_named(test)] = failed
+        judged = results_senders.verdicts(test)
+        if not all(judged):
+            outside[_named(test)] = judged.count(False)
         elif judged:
             within.append(_named(test))
     parts = []
@@ -121,9 +127,8 @@ def read(folder: Path) -> dict[str, list[Test]]:
     }
 
 
-def _lacking(suite: str, tests: Sequence[Test]) -> str:
+def _lacking(suite: str, tests: Sequence[Test], known: Catalog) -> str:
     """Name the servers of the toolbox that could run and did not, as far as its suite asks them."""
-    known = catalog.load()
     ran = {one["sender"]["implementation"] for one in tests}
     senders = {name: one for name, one in known.recipes.items() if "server" in one.roles}
     asked = {name for name, one in senders.items() if suite != "bbr" or _has_bbr(one)}
@@ -158,34 +163,38 @@ def _row(test: Test, places: Iterable[tuple[str, str, str]], kernel: str = "") -
         yield "*not seen*" if value is None else f"{round(value, 2) + 0:.2f}{UNITS[unit]}"
 
 
-def _matrix(tests: Sequence[Test]) -> str:
+def _matrix(tests: Sequence[Test], bounds: Bounds) -> str:
     """Return a row for each sender, with the properties with a bound that some sender fails."""
-    bounds = _bounds(tests)
     shown = [place for place, findings in bounds.items() if _is_failed(findings)]
     head = ["sender", *map(_title, shown), "within bounds"]
     asked = ["*asked*", *(_asked(bounds[place]) for place in shown), ""]
     rows = [
-        [_linked(test), *(_cell(test, place) for place in shown), _within(test)] for test in tests
+        [_linked(test), *(_cell(test, place) for place in shown), results_senders.within(test)]
+        for test in tests
     ]
     return table(head, [asked, *rows])
 
 
-def _passed_by_all(tests: Sequence[Test]) -> str:
-    names = [_title(place) for place, found in _bounds(tests).items() if not _is_failed(found)]
+def _passed_by_all(bounds: Bounds) -> str:
+    names = [_title(place) for place, findings in bounds.items() if not _is_failed(findings)]
     return f"No sender fails: {'; '.join(names)}." if names else "Some sender fails each property."
 
 
-def _bounds(tests: Sequence[Test]) -> dict[Place, list[Mapping[str, Any]]]:
-    """Return what each sender shows of each property with a bound, by its name and network."""
-    bounds = defaultdict[Place, list[Mapping[str, Any]]](list)
+def _bounds(tests: Sequence[Test]) -> Bounds:
+    """Return what the senders show of each property with a bound."""
+    bounds = defaultdict[Place, list[Finding]](list)
     for test in tests:
         for finding in test["findings"]:
             if finding["low"] is not None or finding["high"] is not None:
-                bounds[finding["name"], finding.get("network", "")].append(finding)
+                bounds[_place(finding)].append(finding)
     return bounds
 
 
-def _is_failed(findings: Sequence[Mapping[str, Any]]) -> bool:
+def _place(finding: Finding) -> Place:
+    return finding["name"], finding.get("network", "")
+
+
+def _is_failed(findings: Sequence[Finding]) -> bool:
     return any(one["passed"] is False for one in findings)
 
 
@@ -195,21 +204,22 @@ def _title(place: Place) -> str:
     return name if not network or network in name else f"{name} ({network})"
 
 
-def _asked(findings: Sequence[Mapping[str, Any]]) -> str:
+def _asked(findings: Sequence[Finding]) -> str:
     """Say what is asked of a property: one bound, that of each version, or those of each network.
 
     A bound that follows from Reno and CUBIC differs where a proxy is in the path.
     """
     lows, highs = ({one[end] for one in findings} for end in ("low", "high"))
     if any(one.get("references") for one in findings) and len(lows) * len(highs) > 1:
-        bounds = sorted(highs if lows <= {None, 0.0} else lows)
-        span = " to ".join(dict.fromkeys(map(_figure, (bounds[0], bounds[-1]))))
-        written = f"at most {span}" if bounds[0] in highs else f"{span} or more"
+        is_upper = lows <= {None, 0.0}
+        bounds = highs if is_upper else lows
+        span = " to ".join(dict.fromkeys(map(_figure, (min(bounds), max(bounds)))))
+        written = f"at most {span}" if is_upper else f"{span} or more"
         return f"{written} {findings[0]['unit']}".strip()
     return "; ".join(dict.fromkeys(map(_bound, findings)))
 
 
-def _bound(finding: Mapping[str, Any]) -> str:
+def _bound(finding: Finding) -> str:
     low, high, unit = finding["low"], finding["high"], finding["unit"]
     if high is None:
         return f"{_figure(low)} or more {unit}".strip()
@@ -224,17 +234,12 @@ def _figure(value: float) -> str:
 
 def _cell(test: Test, place: Place) -> str:
     for one in test["findings"]:
-        if (one["name"], one.get("network", "")) == place:
+        if _place(one) == place:
             if one["observed"] is None:
                 return "*not seen*"
             text = _figure(one["observed"])
             return f"**{text}**" if one["passed"] is False else text
     return ""
-
-
-def _within(test: Test) -> str:
-    judged = [one for one in test["findings"] if one["passed"] is not None]
-    return f"{sum(one['passed'] for one in judged)} of {len(judged)}"
 
 
 def _named(test: Test) -> str:

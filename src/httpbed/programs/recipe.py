@@ -89,7 +89,7 @@ class Recipe(Value):
     not_through: dict[str, list[HttpVersion]] = Field(default_factory=dict)
     """Proxies that it fails to work through as a client -> HTTP versions of its requests."""
     real_time_only: list[HttpVersion] = Field(default_factory=list)
-    """HTTP versions that it cannot speak in virtual time."""
+    """HTTP versions that it cannot speak as a client in virtual time."""
     workloads: list[Capability] = Field(min_length=1)
     """The kinds of workloads that it supports, and their options."""
     stores_bodies: bool = True
