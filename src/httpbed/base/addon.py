@@ -29,7 +29,6 @@ import importlib
 import pkgutil
 from collections import Counter
 from collections.abc import Container, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Generic, Literal, TypeVar
@@ -93,42 +92,27 @@ class Seam(Generic[T]):
 
         :raises RegistrationError: when two objects have the same ``name``.
         """
-        return self._provided(
-            tuple(
-                name
-                for name, addon in addons().items()
-                if words is None or not addon.word or addon.word in words
-            )
-        )
+        return self._objects(_about(words))[0]
+
+    def lacking(self, words: Container[str]) -> tuple[str, ...]:
+        """Return the addons of which an object is left out, because it needs another addon.
+
+        ``words`` are those of an experiment, as in :meth:`provided`.
+        """
+        return self._objects(_about(words))[1]
 
     @cache  # noqa: B019 - seams are constants
-    def _provided(self, names: tuple[str, ...]) -> tuple[T, ...]:
-        provided = list[T]()
-        for name, place in self._places():
-            with suppress(MissingAddonError):
-                if name in names:
+    def _objects(self, names: tuple[str, ...]) -> tuple[tuple[T, ...], tuple[str, ...]]:
+        """Return what these addons provide, and those of them that need another one."""
+        provided, lacking = list[T](), dict[str, None]()
+        for name in names:
+            for place in addons()[name].provides.get(self.name, ()):
+                try:
                     provided.append(self._load(place))
+                except MissingAddonError:
+                    lacking[name] = None
         refuse_duplicates(self.name, [one.name for one in provided if hasattr(one, "name")])
-        return tuple(provided)
-
-    @cache  # noqa: B019 - seams are constants
-    def lacking(self) -> tuple[str, ...]:
-        """Return the addons of which an object is left out, because it needs another addon."""
-        names = dict[str, None]()
-        for name, place in self._places():
-            try:
-                self._load(place)
-            except MissingAddonError:
-                names[name] = None
-        return tuple(names)
-
-    def _places(self) -> list[tuple[str, str]]:
-        """Return each object's addon and place."""
-        return [
-            (name, place)
-            for name, addon in addons().items()
-            for place in addon.provides.get(self.name, ())
-        ]
+        return tuple(provided), tuple(lacking)
 
     def _load(self, place: str) -> T:
         provided = load(place)
@@ -147,6 +131,15 @@ def addons() -> Mapping[str, Addon]:
         return {}
     names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     return {name: _registered(name) for name in names}
+
+
+def _about(words: Container[str] | None) -> tuple[str, ...]:
+    """Return the addons that an experiment with these words may be about; without words, all."""
+    return tuple(
+        name
+        for name, addon in addons().items()
+        if words is None or not addon.word or addon.word in words
+    )
 
 
 def _registered(name: str) -> Addon:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -173,6 +174,17 @@ def load(folders: Iterable[Path] = ()) -> Catalog:
     Raises:
         ConfigError: With every mistake in every recipe.
     """
+    chosen = tuple(folders)
+    return _read(chosen) if chosen else _shipped()
+
+
+@functools.cache
+def _shipped() -> Catalog:
+    """Read the recipes that come with httpbed, which do not change while it runs."""
+    return _read(())
+
+
+def _read(folders: Iterable[Path]) -> Catalog:
     known: dict[str, RecipeSource] = {}
     recipes, replaced = dict[str, Recipe](), dict[str, str]()
     mistakes: list[Mistake] = []

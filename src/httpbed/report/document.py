@@ -219,7 +219,10 @@ class ReportInput:
     every_trial: bool = False
     """Whether all trials are drawn over time, not only the typical ones."""
     computed: dict[str, Any] = field(default_factory=dict)
-    """What the sections and notes of an addon share, by its name: it is computed once."""
+    """What sections and notes share, by a name of their own: each is computed once.
+
+    Input with and without figures shares it, so nothing in it depends on ``draws``.
+    """
 
     @property
     def document(self) -> Mapping[str, Any]:

@@ -42,8 +42,11 @@ MAX_REASON = 160
 
 def notes(source: ReportInput) -> list[str]:
     """List what limits the findings, what matters most first, each with its remedy."""
-    makers = sorted([*OWN, *NOTES.provided(source.words)], key=lambda maker: maker.place)
-    return [note for maker in makers for note in maker.make(source)]
+    if "notes" not in source.computed:
+        makers = sorted([*OWN, *NOTES.provided(source.words)], key=lambda maker: maker.place)
+        source.computed["notes"] = [note for maker in makers for note in maker.make(source)]
+    made: list[str] = source.computed["notes"]
+    return made
 
 
 def _damaged(results: Results) -> Iterator[str]:
@@ -341,8 +344,9 @@ def _uncovered(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield f"not covered by the link certificate: {places}; {remedy}"
 
 
-def _unread_data(results: Results) -> Iterator[str]:
+def _unread_data(source: ReportInput) -> Iterator[str]:
     """Name each kind of data of addons that are not installed."""
+    results = source.results
     if tables := parser.unread_tables(results.document):
         yield f"the tables {', '.join(tables)} of the experiment"
     if kinds := parser.unread_workloads(results.document):
@@ -356,17 +360,17 @@ def _unread_data(results: Results) -> Iterator[str]:
         if names := sorted({*column.unique().to_pylist()} - known):
             yield f"the {what} {', '.join(names)}"
     for seam in (SECTIONS, COLUMNS, NOTES):
-        if lacking := seam.lacking():
+        if lacking := seam.lacking(source.words):
             yield f"the {seam.name} of {', '.join(lacking)}"
 
 
-def _unread(results: Results) -> Iterator[str]:
-    if kinds := list(_unread_data(results)):
+def _unread(source: ReportInput) -> Iterator[str]:
+    if kinds := list(_unread_data(source)):
         yield f"unread: {'; '.join(kinds)}; the addons that read them are not installed"
 
 
 OWN = (
-    NoteMaker("unread", 5, lambda source: _unread(source.results)),
+    NoteMaker("unread", 5, _unread),
     NoteMaker("damaged", 10, lambda source: _damaged(source.results)),
     NoteMaker("selected", 15, lambda source: _selected(source.findings)),
     NoteMaker("progress", 20, lambda source: _progress(source.findings, source.results)),

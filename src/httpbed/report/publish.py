@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -80,9 +80,10 @@ def show_and_save(  # noqa: PLR0913 - the options of httpbed report
 
     On a busy machine drawing takes most of a minute, and the answer does not need it.
     """
-    show(document(results, findings, draws=False), None, with_checks=with_checks)
-    drawn = document(results, findings, every_trial=every_trial)
-    written = save(drawn, results.directory, path, as_pdf=as_pdf)
+    source = ReportInput(results, findings, draws=False)
+    show(sections.document(source), None, with_checks=with_checks)
+    drawn = replace(source, draws=True, every_trial=every_trial)
+    written = save(sections.document(drawn), results.directory, path, as_pdf=as_pdf)
     terminal_report.show_path(written, terminal.console())
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import Side
@@ -126,7 +126,7 @@ def blocks_to_settle(ratios: Floats) -> int | None:
     logs = np.log(ratios)
     if logs.size < MIN_BLOCKS:
         return None
-    quantile = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+    quantile = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2))
     width = quantile * EFFICIENCY * float(logs.std(ddof=1))
     effect = abs(location.centre(logs).value)
     gap = max(effect, math.log1p(EQUAL_MARGIN) - effect)

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from httpbed.experiment.experiment import Replicates
 from httpbed.results.sample import Bounded, Floats, Sample, bounded
@@ -89,8 +89,8 @@ def ranks(n: int) -> tuple[int, float]:
 
     The largest k that still covers 95 %, or 1 when none does.
     """
-    rank = max(1, int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)))
-    return rank, float(1 - 2 * stats.binom.cdf(rank - 1, n, 0.5))
+    rank = max(1, int(scipy.stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)))
+    return rank, float(1 - 2 * scipy.stats.binom.cdf(rank - 1, n, 0.5))
 
 
 MISSED = 0.07

@@ -24,7 +24,7 @@ import math
 from typing import Protocol
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from httpbed.results.sample import Floats
 
@@ -128,7 +128,7 @@ class Signs:
 
     def cdf(self, count: int) -> float:
         """Return the probability of at most ``count``."""
-        return float(stats.binom.cdf(count, self._n, 0.5))
+        return float(scipy.stats.binom.cdf(count, self._n, 0.5))
 
 
 class Table:
@@ -150,7 +150,7 @@ class Normal:
 
     def cdf(self, count: int) -> float:
         """Return the probability of at most ``count``."""
-        return float(stats.norm.cdf((count + 0.5 - self._mean) / self._deviation))
+        return float(scipy.stats.norm.cdf((count + 0.5 - self._mean) / self._deviation))
 
 
 @functools.cache
@@ -246,17 +246,17 @@ class Student:
 
     def low(self, side: float) -> float:
         """Return the lower confidence bound."""
-        return self.value - float(stats.t.isf(side, self._degrees)) * self._error
+        return self.value - float(scipy.stats.t.isf(side, self._degrees)) * self._error
 
     def high(self, side: float) -> float:
         """Return the upper confidence bound."""
-        return self.value + float(stats.t.isf(side, self._degrees)) * self._error
+        return self.value + float(scipy.stats.t.isf(side, self._degrees)) * self._error
 
     def _tail(self, distance: float) -> float:
         """Return the p-value of a value that lies so far beyond."""
         if not self._error:
             return float(distance <= 0)
-        return float(stats.t.sf(distance / self._error, self._degrees))
+        return float(scipy.stats.t.sf(distance / self._error, self._degrees))
 
 
 def mean(values: Floats) -> Student:
@@ -283,11 +283,11 @@ class SuccessShare:
 
     def p_above(self, c: float) -> float:
         """Return the p-value against a probability of at most c."""
-        return float(stats.binom.sf(self._successes - 1, self.n, min(1.0, max(0.0, c))))
+        return float(scipy.stats.binom.sf(self._successes - 1, self.n, min(1.0, max(0.0, c))))
 
     def p_below(self, c: float) -> float:
         """Return the p-value against a probability of at least c."""
-        return float(stats.binom.cdf(self._successes, self.n, min(1.0, max(0.0, c))))
+        return float(scipy.stats.binom.cdf(self._successes, self.n, min(1.0, max(0.0, c))))
 
     def low(self, side: float) -> float:
         """Return the lower confidence bound."""
@@ -298,6 +298,6 @@ class SuccessShare:
         return self._interval(side)[1]
 
     def _interval(self, side: float) -> tuple[float, float]:
-        found = stats.binomtest(self._successes, self.n)
+        found = scipy.stats.binomtest(self._successes, self.n)
         ends = found.proportion_ci(confidence_level=1 - 2 * side, method="exact")
         return float(ends.low), float(ends.high)
