@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -32,6 +33,18 @@ NEVER_S = 4.0
 ANIMATED_S = 20.0
 SMALL_BYTES = 2**29
 """For the data of each process, so that a page that takes all soon has it."""
+PARAMETERS = "QUIC_SESSION_TRANSPORT_PARAMETERS_SENT"
+ANNOUNCED = {
+    "2": {
+        r"INITIAL_WINDOW_SIZE\) value:(\d+)": "HTTP2_SESSION_SEND_SETTINGS",
+        r"'window_size': (\d+)": "HTTP2_SESSION_UPDATE_RECV_WINDOW",
+    },
+    "3": {
+        r"initial_max_stream_data_bidi_local (\d+)": PARAMETERS,
+        r"initial_max_data (\d+)": PARAMETERS,
+    },
+}
+"""What Chromium's net log has of the windows of a stream and of the connection, by version."""
 ENDINGS = {
     "never": ("time limit", "the network was not idle"),
     "dialogs": ("loaded", ""),
@@ -95,7 +108,19 @@ def test_a_page_comes_whole_over_the_version_that_is_asked(
     assert (left / lines(left / "frames.jsonl")[-1]["file"]).read_bytes().startswith(b"\xff\xd8")
     marks = {event["name"] for event in lines(left / "trace.jsonl")}
     assert {"navigationStart", "firstContentfulPaint"} <= marks
-    assert json.loads((left / "net-log.json").read_text())["events"]
+
+
+@pytest.mark.parametrize("http_version", ANNOUNCED)
+def test_chromium_announces_the_windows_that_its_recipe_names(
+    whole: tuple[Place, Loads], http_version: str
+) -> None:
+    log = json.loads((whole[0].folder / f"net-log-{http_version}/net-log.json").read_text())
+    kinds, announced = log["constants"]["logEventTypes"], list[int]()
+    for pattern, name in ANNOUNCED[http_version].items():
+        params = next(one["params"] for one in log["events"] if one["type"] == kinds[name])
+        announced += map(int, re.findall(pattern, str(params)))
+    windows = catalog().recipes[SHELL].windows
+    assert announced == [one.bytes for one in windows if one.http_versions == [http_version]]
 
 
 @pytest.fixture(scope="module")
