@@ -75,6 +75,8 @@ def test_bodies_at_a_window_per_round_trip_are_held_by_it(bodies: int) -> None:
     assert found.idle_ns == pytest.approx(idle, rel=0.1)
     assert found.values()["knob"] == "http3_stream_buffer_size"
     assert "0.jpg" in found.sentence()
+    share = 100 * found.idle_ns / found.whole_ns
+    assert f"({share:.0f} % of the page load time)" in found.sentence()
 
 
 @pytest.mark.parametrize(

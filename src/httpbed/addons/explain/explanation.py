@@ -280,13 +280,16 @@ class Place:
 def typical(
     results: Results, catalog: Catalog, *, most: int | None = None
 ) -> list[Explained | Unexplained]:
-    """Explain the typical trial of each treatment, the one nearest to the median time."""
+    """Explain the typical trial of each treatment."""
     rows = typical_rows(results, attempts.valid(results))
     return [explain(results, row, catalog) for row in rows[:most]]
 
 
 def typical_rows(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the typical row of each treatment, in the order in which the file has the levels."""
+    """Return the typical row of each treatment, in the order in which the file has the levels.
+
+    It is the trial nearest to the median request time, of pages to the median page load time.
+    """
     times = {**of_trials(results, "page_load_time"), **of_trials(results, "request_time")}
     groups = by_treatment(results, [dict(row) for row in rows]).values()
     factors = results.experiment.factors

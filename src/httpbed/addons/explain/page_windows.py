@@ -31,7 +31,7 @@ from httpbed.base import units
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
-from httpbed.report.phrasing import listed
+from httpbed.report.phrasing import listed, title
 from httpbed.results.sample import scenario
 from httpbed.store import layout
 from httpbed.store.results import Results
@@ -69,7 +69,7 @@ class HeldLoad:
     idle_ns: int
     """For how long the link carried nothing while any of them came."""
     whole_ns: int
-    """From the navigation to the last byte."""
+    """The page load time: from the navigation to the last byte."""
     fills_bytes: int
 
     @property
@@ -79,7 +79,7 @@ class HeldLoad:
 
     @property
     def share(self) -> float:
-        """What it cost, as a share of the load."""
+        """What it cost, as a share of the page load time."""
         return self.idle_ns / max(1, self.whole_ns)
 
     def sentence(self) -> str:
@@ -92,7 +92,7 @@ class HeldLoad:
             f"{listed(names[:MAX_NAMED])}{more} brought"
             f" {units.format_size(first.bytes, DIGITS)}{each} in a round trip, for {first.rounds}"
             f" round trips, while the link was idle for {duration_text(self.idle_ns)}"
-            f" ({100 * self.share:.0f} % of the load). The window is {self.of}"
+            f" ({100 * self.share:.0f} % of the {title('page_load_time')}). The window is {self.of}"
             f" ({self.of.window.holds}). {units.format_size(self.fills_bytes, DIGITS)} would fill"
             " this link"
         )

@@ -74,7 +74,7 @@ def test_an_image_that_arrives_after_all_that_blocks_is_on_the_path() -> None:
     found = path_of(style, image, largest_image_s=(0.15, 0.9))
     assert names(found) == ["", "i.png"]
     assert top(found) == ("own bytes at the link's rate", "network")
-    assert found.steps[-1].what == "until the largest contentful paint"
+    assert found.steps[-1].what == "after its last byte"
     assert found.steps[-1].lasts_s == pytest.approx(0.1)
 
 
@@ -135,12 +135,12 @@ def test_the_path_may_lead_to_another_moment() -> None:
     of = BrowserLoad(PAGE, "loaded", requests=(DOCUMENT, image), onload_s=0.95,
                      largest_contentful_paint_s=0.5)  # fmt: skip
     known = {"round_trip_s": ROUND_TRIP_S, "rate_bit_s": RATE}
-    last = critical_path.critical_path(of, goal="last byte", **known)
+    last = critical_path.critical_path(of, goal="page_load_time", **known)
     assert last is not None
-    assert (last.goal, last.whole_s) == ("last byte", 0.9)
-    event = critical_path.critical_path(of, goal="load event", **known)
+    assert (last.goal, last.whole_s) == ("page_load_time", 0.9)
+    event = critical_path.critical_path(of, goal="onload_time", **known)
     assert event is not None
-    assert (event.goal, event.whole_s) == ("load event", 0.95)
+    assert (event.goal, event.whole_s) == ("onload_time", 0.95)
 
 
 def test_a_request_that_the_browser_held_back_queues() -> None:
@@ -163,7 +163,7 @@ def test_a_redirect_is_on_the_path_of_its_document() -> None:
     found = critical_path.critical_path(of, round_trip_s=ROUND_TRIP_S, rate_bit_s=None)
     assert found is not None
     assert names(found) == ["old", ""]
-    assert found.goal == "first contentful paint"
+    assert found.goal == "first_contentful_paint"
 
 
 def test_requests_that_name_each_other_end_the_path() -> None:

@@ -41,7 +41,11 @@ Share = Literal["network", "server", "browser", "queueing", "priorities"]
 """``queueing``: the browser has not sent the request. ``priorities``: the link carries other
 responses first."""
 SHARES = get_args(Share)
-Goal = Literal["largest contentful paint", "first contentful paint", "load event", "last byte"]
+Goal = Literal[
+    "largest_contentful_paint", "first_contentful_paint", "onload_time", "page_load_time"
+]
+"""The metric whose time a path divides."""
+GOALS = get_args(Goal)
 
 BLOCKING = frozenset({"Blocking", "InBodyParserBlocking"})
 """Of the browser's words: what keeps a page from painting, or its parser from going on."""
@@ -75,7 +79,7 @@ class Step:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The steps from the navigation to a moment of the load."""
+    """The steps from the navigation to the moment that a metric is about."""
 
     goal: Goal
     steps: tuple[Step, ...]
@@ -175,15 +179,15 @@ def critical_path(
     *,
     round_trip_s: float,
     rate_bit_s: float | None,
-    goal: Goal = "largest contentful paint",
+    goal: Goal = "largest_contentful_paint",
 ) -> CriticalPath | None:
-    """Return the path to a moment, or to a later one of the list; None if nothing was fetched.
+    """Return the path of a metric, or of a later one of GOALS; None if nothing was fetched.
 
     Args:
         load: The load.
         round_trip_s: Of the idle path.
         rate_bit_s: Of its narrowest link towards the client; None without one.
-        goal: The moment.
+        goal: The metric.
     """
     found = _reached(load, goal)
     if found is None:
@@ -195,13 +199,13 @@ def critical_path(
 
 
 def _reached(load: BrowserLoad, goal: Goal) -> tuple[Goal, float] | None:
-    moments: tuple[tuple[Goal, float | None], ...] = (
-        ("largest contentful paint", load.largest_contentful_paint_s),
-        ("first contentful paint", load.first_contentful_paint_s),
-        ("load event", load.onload_s),
-        ("last byte", timing.page_load_time_s(load)),
+    times = (
+        load.largest_contentful_paint_s,
+        load.first_contentful_paint_s,
+        load.onload_s,
+        timing.page_load_time_s(load),
     )
-    later = itertools.dropwhile(lambda one: one[0] != goal, moments)
+    later = itertools.dropwhile(lambda one: one[0] != goal, zip(GOALS, times, strict=True))
     return next(((name, at_s) for name, at_s in later if at_s is not None), None)
 
 
@@ -222,7 +226,7 @@ class _Reader:
     def steps(self, goal: Goal, end_s: float) -> Iterator[Step]:
         """Yield the steps, the last one first."""
         request, at, seen = self._last_before(goal, end_s), end_s, set[str]()
-        what = f"until the {goal}"
+        what = "after its last byte"
         for _ in range(MAX_STEPS):
             if request is None or request.id in seen:
                 break
@@ -238,11 +242,11 @@ class _Reader:
     def _last_before(self, goal: Goal, end_s: float) -> PageRequest | None:
         """Return the resource that a moment waited for last."""
         before = [request for request in self._arrived if _begin(request) < end_s]
-        if goal in {"load event", "last byte"}:
+        if goal in {"onload_time", "page_load_time"}:
             return max(
                 before, key=lambda request: (min(_end(request), end_s), _end(request)), default=None
             )
-        image = largest_image(self.load) if goal == "largest contentful paint" else None
+        image = largest_image(self.load) if goal == "largest_contentful_paint" else None
         needed = [
             request
             for request in before

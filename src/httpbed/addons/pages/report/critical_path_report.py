@@ -9,20 +9,14 @@ from typing import Any
 
 from httpbed.addons.pages.load import critical_path
 from httpbed.addons.pages.load.browser_load import PageRequest
-from httpbed.addons.pages.load.critical_path import SHARES, CriticalPath, Goal, PaintParts, Step
+from httpbed.addons.pages.load.critical_path import GOALS, SHARES, CriticalPath, PaintParts, Step
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import waterfall
 from httpbed.report.document import Cell, Column, RowName, Table
-from httpbed.report.phrasing import brief_duration, sentence_case, treatment
+from httpbed.report.phrasing import brief_duration, sentence_case, title, treatment
 from httpbed.results.sample import scenario
 from httpbed.store.results import Results
 
-GOALS: Mapping[str, Goal] = {
-    "page_load_time": "last byte",
-    "onload_time": "load event",
-    "first_contentful_paint": "first contentful paint",
-}
-"""By the metric of an experiment: the moment that its numbers are about."""
 DIGITS = 6
 MAX_NAMED = 4
 """Steps that a sentence names."""
@@ -30,7 +24,7 @@ WORTH = 0.05
 """Share of the time below which no step is named."""
 DOCUMENT = "the document"
 READING = (
-    "The path holds what had to happen one after the other until the goal. Browser: it worked"
+    "The path holds what had to happen one after the other in the metric's time. Browser: it worked"
     " between one resource and the next request or the paint. Queueing: it held a request back."
     " Priorities: the link carried other responses. Server: the wait for an answer beyond an idle"
     " round trip. Network: connections, round trips, and bytes."
@@ -66,11 +60,12 @@ def of_trial(results: Results, trial: PageTrial) -> LoadPath | None:
     """Read the path of a load; None if it fetched nothing."""
     described = scenario(results, trial.levels)
     link, way = described.bottleneck()
+    metric = results.experiment.report.metric
     path = critical_path.critical_path(
         trial.load,
         round_trip_s=described.rtt_s(described.access()),
         rate_bit_s=described.topology.links[link].directions()[way].mean_bit_s(),
-        goal=GOALS.get(results.experiment.report.metric or "", "largest contentful paint"),
+        goal=next((goal for goal in GOALS if goal == metric), GOALS[0]),
     )
     return LoadPath(trial, path, critical_path.paint_parts(trial.load)) if path else None
 
@@ -80,7 +75,7 @@ def sentences(one: LoadPath) -> Iterator[str]:
     path = one.path
     count = len(path.requests)
     yield sentence_case(
-        f"{path.goal} after {brief_duration(path.whole_s)}, on a path of {count}"
+        f"{title(path.goal)} {brief_duration(path.whole_s)}, on a path of {count}"
         f" resource{'s' * (count != 1)}: {_shares(path)}"
     )
     named = [
@@ -133,7 +128,7 @@ def _low_priority(one: LoadPath) -> str:
 
 def shares_table(found: Sequence[LoadPath]) -> Table:
     """Return a row for each load: its shares, and Chrome's parts of its largest paint."""
-    columns = [Column.of("until", (path.path.goal for path in found))]
+    columns = [Column.of("metric", (title(path.path.goal) for path in found))]
     columns.append(Column.of("time", (brief_duration(o.path.whole_s) for o in found), right=True))
     for share in SHARES:
         cells = (_cell(path.path.shares()[share], path.path.whole_s) for path in found)
@@ -206,9 +201,9 @@ class PathDifference:
     def sentences(self) -> Iterator[str]:
         """Say it, each without its full stop."""
         fast, slow = self.fast, self.slow
-        yield (
-            f"{slow.name} took {brief_duration(self.whole_s)} longer than {fast.name}:"
-            f" {self._listed(self.shares().items())}"
+        yield sentence_case(
+            f"{title(slow.path.goal)} of {slow.name} was {brief_duration(self.whole_s)} longer than"
+            f" that of {fast.name}: {self._listed(self.shares().items())}"
         )
         named = [(name, seconds) for name, seconds in self.resources() if name][:MAX_NAMED]
         if named:
@@ -258,7 +253,7 @@ def values(one: LoadPath) -> dict[str, Any]:
         "attempt": one.trial.attempt,
         "levels": dict(one.trial.levels),
         "outcome": one.trial.outcome,
-        "until": path.goal,
+        "metric": path.goal,
         "seconds": round(path.whole_s, DIGITS),
         "sentence": ". ".join(sentences(one)) + ".",
         "shares": {name: round(value, DIGITS) for name, value in path.shares().items()},
