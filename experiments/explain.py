@@ -175,7 +175,7 @@ def _of_transfers(found: Mapping[str, Any]) -> dict[str, Any]:
 def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
     difference = found["difference"]
     if difference is None:
-        return {"failed": "the two loads have no common goal"}
+        return {"failed": "the two loads have no common metric"}
     share, share_s = max(difference["shares"].items(), key=lambda one: one[1])
     whole = {f"{one['block']}/{one['trial']}": one for one in found["loads"]}
     slow, fast = (_steps(whole[difference[name]]) for name in ("slow", "fast"))
@@ -183,7 +183,7 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
     what = max(parts, key=lambda part: parts[part])
     return {
         "again_s": _seconds(found["loads"]),
-        "until": found["loads"][0]["until"],
+        "metric": found["loads"][0]["metric"],
         "difference_s": difference["seconds"],
         "cause": what,
         "cause_s": parts[what],
@@ -226,13 +226,13 @@ def page(rows: list[dict[str, Any]], expected: Mapping[str, int]) -> str:
         "",
         f"| cell | {RATIOS} | the slower one spends more on | lifted | saved | of the difference |",
         "| --- | ---: | ---: | --- | --- | ---: | ---: |",
-        *(_transfer_line(one) for one in done if "until" not in one),
+        *(_transfer_line(one) for one in done if "metric" not in one),
         "",
         "## Pages",
         "",
         f"| cell | {RATIOS} | the slower one spends more on | largest share |",
         "| --- | ---: | ---: | --- | --- |",
-        *(_page_line(one) for one in done if "until" in one),
+        *(_page_line(one) for one in done if "metric" in one),
         "",
     ]
     failed = [row for row in rows if "failed" in row]
