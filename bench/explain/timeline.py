@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from bench.explain.plants import LOSS, WINDOW
+
 from httpbed.addons.explain import outline
 from httpbed.addons.explain.division import BUSY
 from httpbed.addons.explain.explanation import Divided, Explained, explain, typical_rows
 from httpbed.programs import catalog as catalogs
 from httpbed.results import attempts
 from httpbed.store import query
-
-LOSSES = {"congestion window", "recovery", "timeout"}
-WINDOWS = {"fixed window", "receiver's window"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Both:
     def is_same_group(self) -> bool:
         """Whether the two are the same, all causes of losses and all windows taken as one."""
         exact, coarse = self.tops
-        return exact == coarse or any({exact, coarse} <= some for some in (LOSSES, WINDOWS))
+        return exact == coarse or any({exact, coarse} <= some for some in (LOSS, WINDOW))
 
     @property
     def apart(self) -> float:

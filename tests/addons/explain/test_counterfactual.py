@@ -13,7 +13,7 @@ LIFT = Lift("fixed window", "a larger window", {})
 
 def explained(window: int, *, pause_ms: int = 0) -> Explained:
     transfer = WindowSender(300, lambda _: window, available={150: pause_ms * MS}).transfer()
-    return Explained(1, "a", 1, {}, "completed", transfer, divide(transfer), None)
+    return Explained(1, "a", {}, "completed", divide(transfer), None, transfer)
 
 
 def test_a_cause_is_confirmed_only_if_it_goes_away() -> None:

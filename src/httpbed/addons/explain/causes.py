@@ -1,7 +1,7 @@
 """The taxonomy: what a moment of a transfer was spent on. docs/concepts/explain.md has the theory.
 
-One list serves TCP and QUIC. A :class:`Cause` has a place in the order of reading, a group by which
-shares are added up, and the sentence that says what would shorten it.
+One list serves TCP and QUIC. A :class:`Cause` has a place in the order of reading, and the sentence
+that says what would shorten it.
 """
 
 from __future__ import annotations
@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Group = Literal[
-    "set-up", "path", "server", "client", "window", "congestion window", "loss", "link", "other"
-]
 Surety = Literal["seen", "inferred"]
 """``seen``: a header, a drop or the link says so. ``inferred``: the packets' times suggest it."""
 
@@ -21,7 +18,6 @@ class Cause:
     """One cause."""
 
     name: str
-    group: Group
     colour: str
     meaning: str
     lifted_by: str
@@ -31,20 +27,17 @@ class Cause:
 CAUSES = (
     Cause(
         "set-up",
-        "set-up",
         "#7a5195",
         "round trips of the handshakes before the request leaves",
         "resumption, early data, or an HTTP version with fewer round trips",
     ),
     Cause(
         "processing in the set-up",
-        "set-up",
         "#a88bb8",
         "nothing is under way before the request: a program computes or waits",
         "a faster client or server, or smaller certificates",
     ),
     Cause(
-        "path",
         "path",
         "#9aa5b1",
         "the way of the request, of the last data and of the answer to an upload",
@@ -52,13 +45,11 @@ CAUSES = (
     ),
     Cause(
         "server",
-        "server",
         "#d45087",
         "the server's turn, and it sends nothing: it thinks, reads or waits for another server",
         "a faster server, or a faster upstream",
     ),
     Cause(
-        "client",
         "client",
         "#8a6d3b",
         "the client's turn, and it neither asks, sends nor closes",
@@ -66,27 +57,23 @@ CAUSES = (
     ),
     Cause(
         "receiver's window",
-        "window",
         "#e67e22",
         "the receiver's flow control allows no further byte",
         "a larger receive buffer, or a receiver that reads faster",
     ),
     Cause(
         "fixed window",
-        "window",
         "#f2b134",
         "bytes in flight stand at a fixed number below what the link holds",
         "a larger window or buffer",
     ),
     Cause(
         "slow start",
-        "congestion window",
         "#2f9e77",
         "the congestion window is still growing from its first value",
         "a larger initial window, a warm connection or a larger transfer",
     ),
     Cause(
-        "congestion window",
         "congestion window",
         "#5fbf9b",
         "the congestion window is below what the link holds, after losses or at an early exit",
@@ -94,61 +81,53 @@ CAUSES = (
     ),
     Cause(
         "recovery",
-        "loss",
         "#c0392b",
         "the window is reduced until the losses of a round trip are repaired",
         "fewer losses, or a congestion control that gives way less",
     ),
     Cause(
         "timeout",
-        "loss",
         "#8e1b10",
         "packets are lost, no acknowledgement is left to come, and a timer has to expire",
         "fewer losses at the end of flights, or a probe that comes earlier",
     ),
     Cause(
         "late acknowledgements",
-        "other",
         "#b7950b",
         "the receiver has not sent the acknowledgement, or a queue holds it on its way",
         "a receiver that acknowledges earlier, or a faster way back",
     ),
     Cause(
         "pacing",
-        "other",
         "#17a2b8",
         "the sender has packets and window, and spaces the packets by a timer",
         "a higher pacing rate",
     ),
     Cause(
         "sender's reaction",
-        "other",
         "#6c757d",
         "the CPU of the sender has not yet answered an acknowledgement that has arrived",
         "a faster sender or machine",
     ),
     Cause(
         "others on the link",
-        "link",
         "#34495e",
         "the link carries packets that are not of this connection",
         "a link without competitors",
     ),
     Cause(
         "repeated bytes",
-        "loss",
         "#e08283",
         "the link carries bytes that it delivers twice",
         "fewer needless retransmissions",
     ),
     Cause(
         "link",
-        "link",
         "#2c6fbb",
         "the link carries this connection's packets: the least that its bytes need",
         "a faster link",
     ),
-    Cause("unknown", "other", "#d0d0d0", "no rule applies", ""),
+    Cause("unknown", "#d0d0d0", "no rule applies", ""),
 )
 """In the order in which a table lists them."""
 NAMES = tuple(cause.name for cause in CAUSES)

@@ -40,7 +40,6 @@ from httpbed.addons.explain.transfer import (
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
 from httpbed.experiment.bodies_path import vantage_points
-from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG
 from httpbed.experiment.scenario import Scenario
 from httpbed.store import packet_log
@@ -361,11 +360,9 @@ class _Reading:
         narrow, way = links[self.watched.narrow], self.watched.forward % 2
         direction = narrow.directions()[way]
         used = [links[one // 2] for one in self.watched.route]
-        rate = direction.rate
         return NetworkPath(
             rate_bit_s=direction.mean_bit_s(),
             round_trip_ns=round(sum(link.rtt_s() for link in used) * NS),
-            burst_bytes=rate.burst if isinstance(rate, TokenBucket) else 0,
         )
 
 

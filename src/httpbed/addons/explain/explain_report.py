@@ -20,7 +20,6 @@ from httpbed.addons.explain.explanation import (
 )
 from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.outline import Outline
-from httpbed.base import units
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.experiment.workload_kinds import UnreadWorkload
 from httpbed.programs import catalog as catalogs
@@ -42,7 +41,7 @@ from httpbed.report.document import (
     SectionMaker,
     Table,
 )
-from httpbed.report.phrasing import Sentence, listed, whole_treatment
+from httpbed.report.phrasing import Sentence, brief_duration, listed, whole_treatment
 from httpbed.report.sections import Document
 from httpbed.results import attempts
 from httpbed.results.sample import scenario
@@ -217,7 +216,7 @@ def _time(one: Explained | Unexplained) -> str:
 
 
 def _saved(rung: Rung) -> str:
-    return "" if rung.saved_s is None else units.format_duration(rung.saved_s, units.SHORT_DIGITS)
+    return "" if rung.saved_s is None else brief_duration(rung.saved_s)
 
 
 def _blocks(known: Sequence[Divided], *, draws: bool) -> Iterator[Block]:

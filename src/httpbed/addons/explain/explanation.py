@@ -41,7 +41,7 @@ from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG, QLOG
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
-from httpbed.report.phrasing import listed, sentence_case
+from httpbed.report.phrasing import brief_duration, listed, sentence_case
 from httpbed.results import attempts
 from httpbed.results.sample import by_treatment, of_trials, scenario
 from httpbed.store import layout
@@ -68,6 +68,7 @@ class Held:
         return cause == "fixed window" or (self.of is not None and self.of.window.holds == cause)
 
 
+@dataclass(frozen=True)
 class Divided:
     """A trial's division in words, whatever it was read from."""
 
@@ -127,16 +128,10 @@ class Divided:
 
 @dataclass(frozen=True)
 class Explained(Divided):
-    """A trial with its division."""
+    """A trial that is divided by its packets."""
 
-    block: int
-    trial: str
-    attempt: int
-    levels: Mapping[str, str]
-    outcome: str
     transfer: Transfer
-    division: Division
-    held: Held | None
+    attempt: int = 1
     kernel: KernelAccount | None = None
     """Of a TCP sender."""
 
@@ -176,7 +171,6 @@ class Explained(Divided):
             "causes": [
                 {
                     "cause": name,
-                    "group": BY_NAME[name].group,
                     "cost_s": costs.get(name, 0) / NS,
                     "in_force_s": forces.get(name, 0) / NS,
                     "seen_s": self.division.seen(name) / NS,
@@ -224,7 +218,7 @@ BUSY_SHARE = 0.9
 
 def duration_text(ns: int) -> str:
     """Return a time in words."""
-    return units.format_duration(ns / NS, DIGITS)
+    return brief_duration(ns / NS)
 
 
 def _share(ns: int, whole: int) -> str:
@@ -260,29 +254,19 @@ class Place:
     ) -> Explained:
         """Divide the attempt's transfer, and name the known window that held it, if one did."""
         division = divide(transfer)
-        return Explained(
-            self.block,
-            self.trial,
-            self.attempt,
-            self.levels,
-            outcome,
-            transfer,
-            division,
-            held(transfer, division, version, known),
-            account,
-        )
+        window = held(transfer, division, version, known)
+        words = (self.block, self.trial, self.levels, outcome, division, window)
+        return Explained(*words, transfer, self.attempt, account)
 
     def unexplained(self, reason: NoTransferError | str) -> Unexplained:
         """Return why it cannot be divided."""
         return Unexplained(self.block, self.trial, self.levels, str(reason))
 
 
-def typical(
-    results: Results, catalog: Catalog, *, most: int | None = None
-) -> list[Explained | Unexplained]:
+def typical(results: Results, catalog: Catalog) -> list[Explained | Unexplained]:
     """Explain the typical trial of each treatment."""
     rows = typical_rows(results, attempts.valid(results))
-    return [explain(results, row, catalog) for row in rows[:most]]
+    return [explain(results, row, catalog) for row in rows]
 
 
 def typical_rows(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

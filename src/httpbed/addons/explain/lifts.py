@@ -16,12 +16,12 @@ from pydantic import ValidationError
 
 from httpbed.addons.explain import windows
 from httpbed.addons.explain.explanation import Explained, Unexplained
-from httpbed.base import units
 from httpbed.experiment.roles import FIXED, TCP_BUFFERS, Role
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
+from httpbed.report.phrasing import brief_duration
 
 Document = dict[str, Any]
 
@@ -280,9 +280,9 @@ class Rung:
         """Say what was lifted and what came of it, without the full stop."""
         if isinstance(self.after, Unexplained):
             return f"With {self.lift.what}, the trial cannot be divided: {self.after.reason}"
-        took = units.format_duration(self.after.seconds, units.SHORT_DIGITS)
+        took = brief_duration(self.after.seconds)
         saved = self.saved_s or 0.0
-        size = units.format_duration(abs(saved), units.SHORT_DIGITS)
+        size = brief_duration(abs(saved))
         change = f"{size} {'less' if saved >= 0 else 'more'}"
         verdict = "is confirmed" if self.confirmed else f"is not confirmed{self._doubt()}"
         return f"With {self.lift.what} it takes {took}, {change}: {self.lift.cause} {verdict}"

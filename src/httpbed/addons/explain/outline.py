@@ -62,16 +62,8 @@ MAX_BINS = 100_000
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class Outline(Divided):
     """A trial's coarse division."""
-
-    block: int
-    trial: str
-    levels: Mapping[str, str]
-    outcome: str
-    division: Division
-    held: Held | None
 
 
 def outline(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Outline | None:

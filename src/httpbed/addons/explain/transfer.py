@@ -33,8 +33,11 @@ FAR = 1 << 61
 """A time or a limit that nothing reaches."""
 MAX_PACKETS = 300_000
 """Of a connection that others recorded; about 300 MB of data."""
-SMALL_BYTES = 100
-"""Payload up to which a QUIC packet may carry acknowledgements alone."""
+
+
+def small_bytes(protocol: Protocol) -> int:
+    """Return the payload up to which a packet may carry acknowledgements alone."""
+    return 0 if protocol == "tcp" else 100
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,6 @@ class Path:
     """Of the narrowest link; None without a constant one."""
     round_trip_ns: int
     """Both delays of all links."""
-    burst_bytes: int = 0
-    """Of a token bucket."""
 
     @property
     def product_bytes(self) -> int | None:
@@ -154,7 +155,7 @@ class Transfer:
     @property
     def small(self) -> int:
         """Payload up to which a packet may carry acknowledgements alone."""
-        return 0 if self.protocol == "tcp" else SMALL_BYTES
+        return small_bytes(self.protocol)
 
     @cached_property
     def full(self) -> int:

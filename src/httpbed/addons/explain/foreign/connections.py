@@ -48,7 +48,6 @@ class Connection:
     key: int
     protocol: int
     ends: tuple[End, End]
-    packets: list[int]
     payload: list[int]
     """Bytes, from each end."""
     begin: int
@@ -183,9 +182,7 @@ def _count(connections: dict[int, Connection], headers: Headers, view: Bytes) ->
     ends = _Ends(headers, view)
     keys, first, which = np.unique(ends.keys, return_index=True, return_inverse=True)
     sides = ends.side
-    packets = np.zeros((len(keys), 2), dtype=np.int64)
     payload = np.zeros((len(keys), 2), dtype=np.int64)
-    np.add.at(packets, (which, sides), 1)
     np.add.at(payload, (which, sides), headers.payload)
     begin = np.full(len(keys), 1 << 62)
     last = np.zeros(len(keys), dtype=np.int64)
@@ -200,7 +197,6 @@ def _count(connections: dict[int, Connection], headers: Headers, view: Bytes) ->
             connections[key] = _new(headers, ends, row, key)
         connection = connections[key]
         for side in (0, 1):
-            connection.packets[side] += int(packets[place, side])
             connection.payload[side] += int(payload[place, side])
         connection.begin, connection.end = (
             min(connection.begin, int(begin[place])),
@@ -219,7 +215,7 @@ def _new(headers: Headers, ends: _Ends, row: int, key: int) -> Connection:
     # The first datagram of a QUIC connection is its client's, and has a long header.
     starts = protocol == capture.UDP and headers.flags[row] and headers.payload[row] >= 1200
     opener = int(ends.side[row]) if starts else -1
-    return Connection(key, protocol, (pair[0], pair[1]), [0, 0], [0, 0], 1 << 62, 0, opener)
+    return Connection(key, protocol, (pair[0], pair[1]), [0, 0], 1 << 62, 0, opener)
 
 
 def _end(raw: Bytes, size: int) -> End:

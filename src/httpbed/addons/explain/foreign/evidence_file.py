@@ -171,8 +171,3 @@ def of_transfer(place: Place, transfer: Transfer, catalog: Catalog) -> Explained
 def size_text(number: int) -> str:
     """Return bytes in words."""
     return units.format_size(number, units.SHORT_DIGITS)
-
-
-def time_text(ns: int) -> str:
-    """Return a time in words."""
-    return units.format_duration(ns / NS, units.SHORT_DIGITS)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,16 @@ import numpy as np
 
 from httpbed.addons.explain import explain_report, qlog_trace
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.explanation import NS, Explained, Place, Unexplained, explained
+from httpbed.addons.explain.explanation import (
+    NS,
+    Explained,
+    Place,
+    Unexplained,
+    duration_text,
+    explained,
+)
 from httpbed.addons.explain.foreign import evidence_file, one_sided, requests
-from httpbed.addons.explain.foreign.evidence_file import Evidence, Line, size_text, time_text
+from httpbed.addons.explain.foreign.evidence_file import Evidence, Line, size_text
 from httpbed.addons.explain.foreign.one_sided import Side
 from httpbed.addons.explain.foreign.seen import Half, OneSidedError, Seen
 from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace, credit
@@ -65,20 +72,13 @@ def run(
             for unexplained in evidence.found
             if isinstance(unexplained, Unexplained)
         )
-    written = ""
     if experiment is not None:
         text, lacks = experiment_text(known[0], evidence, path.name)
         if experiment.exists():
             raise ConfigError([Mistake("--experiment", f"{experiment} is there already")])
         disk.write_output(experiment, text.encode())
         written = f"{experiment} is written: httpbed run {experiment}"
-        evidence = Evidence(
-            evidence.kind,
-            evidence.unit,
-            evidence.lines,
-            evidence.found,
-            (*evidence.notes, *lacks, written),
-        )
+        evidence = replace(evidence, notes=(*evidence.notes, *lacks, written))
     shown = _Shown(path, evidence)
     if form == "json":
         echo(json.dumps(shown.values()))
@@ -132,7 +132,7 @@ class _Shown:
     def _lines(self) -> Iterator[tuple[str, str]]:
         lines = self.found.lines
         for number, one in enumerate(lines[:MAX_LINES], start=1):
-            what = f"{one.protocol}, {size_text(one.amount)}, {time_text(one.lasts)}"
+            what = f"{one.protocol}, {size_text(one.amount)}, {duration_text(one.lasts)}"
             yield ("has" if number == 1 else "", f"{number:3} {one.name}: {what}")
         if len(lines) > MAX_LINES:
             yield "", f"and {len(lines) - MAX_LINES} more"
@@ -143,7 +143,7 @@ class _Shown:
             Column.of(self.found.unit, (line.name for line in lines), is_name=True),
             Column.of("protocol", (line.protocol for line in lines)),
             Column.of("bytes", (size_text(line.amount) for line in lines), right=True),
-            Column.of("time", (time_text(line.lasts) for line in lines), right=True),
+            Column.of("time", (duration_text(line.lasts) for line in lines), right=True),
         )
         return Table("List", f"Every {self.found.unit}", columns)
 
@@ -360,7 +360,7 @@ def experiment_text(explained: Explained, evidence: Evidence, source: str) -> tu
     words += [
         "schema = 1",
         'name = "reproduction"',
-        f'question = "Does this take {time_text(explained.division.whole)}, as in the evidence?"',
+        f'question = "Does it take {duration_text(explained.division.whole)}, as in the evidence?"',
         "replicates = 5",
         "seed = 1",
         'time_limit = "600 s"',
@@ -427,7 +427,7 @@ def _lacks(explained: Explained) -> Iterator[str]:
     costs, whole = explained.division.costs(), max(1, explained.division.whole)
     for cause in NOT_REPRODUCED:
         if costs.get(cause, 0) >= WORTH * whole:
-            yield f"the experiment does not reproduce the {cause}: {time_text(costs[cause])}"
+            yield f"the experiment does not reproduce the {cause}: {duration_text(costs[cause])}"
     if explained.held and explained.transfer.protocol == "tcp":
         window = size_text(explained.held.plateau.payload)
         yield f"the experiment does not reproduce the window of {window}: set it in a program"
@@ -436,4 +436,4 @@ def _lacks(explained: Explained) -> Iterator[str]:
         yield "the link was never full, so that its rate is unknown: it has no limit"
     else:
         rate = units.format_rate(path.rate_bit_s, units.SHORT_DIGITS)
-        yield f"inferred: {rate}, a round trip of {time_text(path.round_trip_ns)}"
+        yield f"inferred: {rate}, a round trip of {duration_text(path.round_trip_ns)}"

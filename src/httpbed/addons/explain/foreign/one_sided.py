@@ -49,6 +49,7 @@ from httpbed.addons.explain.transfer import (
     Path,
     Sent,
     Transfer,
+    small_bytes,
     unwrapped,
 )
 
@@ -148,7 +149,7 @@ class _Place:
 
     @property
     def _small(self) -> int:
-        return 0 if self.seen.protocol == "tcp" else 100
+        return small_bytes(self.seen.protocol)
 
     @cached_property
     def reaction(self) -> int:

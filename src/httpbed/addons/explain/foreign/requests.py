@@ -120,16 +120,8 @@ def _explained(request: Request, round_trip: int | None) -> Explained | Unexplai
             divided_to += lasts
     division = Division(tuple(periods), tuple(periods), None)
     remarks = (f"a round trip of {round_trip / MS:.3g} ms, by a handshake",) if round_trip else ()
-    return Explained(
-        0,
-        request.url,
-        1,
-        levels,
-        "completed",
-        _no_packets(divided_to, round_trip, remarks),
-        division,
-        None,
-    )
+    nothing = _no_packets(divided_to, round_trip, remarks)
+    return Explained(0, request.url, levels, "completed", division, None, nothing)
 
 
 def _causes(one: Request, round_trip: int | None) -> Iterator[tuple[str, int]]:
