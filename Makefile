@@ -40,7 +40,7 @@ lint:
 	PYTHONPATH=src lint-imports
 	cargo fmt --all --check
 	cargo fmt --manifest-path crates/httpbed-quiche/Cargo.toml --check
-	cargo fmt --manifest-path crates/httpbed-quinn/Cargo.toml --check
+	cargo fmt --manifest-path crates/httpbed-stacks/Cargo.toml --check
 
 types:
 	mypy

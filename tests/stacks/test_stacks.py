@@ -26,7 +26,7 @@ from httpbed.trial import tls_certificates
 
 pytestmark = [pytest.mark.toolbox, pytest.mark.slow]
 
-VERSIONS = {compiled.GO: ("1.1", "2", "3"), compiled.QUINN: ("3",)}
+VERSIONS = {compiled.GO: ("1.1", "2", "3"), compiled.QUINN: ("3",), compiled.TQUIC: ("3",)}
 EVERY = [(program, version) for program, several in VERSIONS.items() for version in several]
 each_version = pytest.mark.parametrize(
     ("program", "version"), EVERY, ids=[f"{program.name}-{version}" for program, version in EVERY]

@@ -115,7 +115,7 @@ class Compiled(ABC):
 
     def sources(self) -> Path:
         """Return the folder of the sources: the wheel's, or the checkout's."""
-        shipped = Path(__file__).with_name(self.name)
+        shipped = Path(__file__).with_name(Path(self.place).name)
         return shipped if shipped.exists() else _CHECKOUT / self.place
 
     def digest(self) -> str:
@@ -245,11 +245,15 @@ export RUSTC=/usr/bin/rustc RUSTDOC=/usr/bin/rustdoc RUSTFMT=/usr/bin/rustfmt
 _COMPILING = re.compile(r"^ *Compiling (\S+) ", re.MULTILINE)
 
 
+@dataclass(frozen=True)
 class Cargo(Compiled):
     """A crate outside the workspace, with its own lock file.
 
     Lints and tests have the profile of the build, so that nothing is compiled twice.
     """
+
+    stack: str = ""
+    """The feature, and the file in ``src/stacks``, that make one of several programs of a crate."""
 
     build = ("build",)
     check = ("clippy", "--quiet", "--all-targets", "--", "--deny", "warnings")
@@ -258,9 +262,12 @@ class Cargo(Compiled):
     script = _CARGO_SCRIPT
 
     def digested(self) -> Iterator[Path]:
-        """Yield manifest, lock file and sources."""
+        """Yield manifest, lock file and sources, but not those of the crate's other stacks."""
         folder = self.sources()
-        yield from (folder / "Cargo.toml", folder / "Cargo.lock", *(folder / "src").rglob("*.*"))
+        yield from (folder / "Cargo.toml", folder / "Cargo.lock")
+        for path in (folder / "src").rglob("*.*"):
+            if path.parent.name != "stacks" or path.stem == self.stack:
+                yield path
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Link statically; a program may report the digest of its sources as its version."""
@@ -274,11 +281,13 @@ class Cargo(Compiled):
         """Return the verb with the profile; a build's log names each package."""
         manifest = str(self.sources() / "Cargo.toml")
         profile = [word for word in self.profile if word != "--quiet"]
+        if self.stack:
+            profile.append(f"--features={self.stack}")
         return [verb, "--manifest-path", manifest, *profile, *options]
 
     def result(self, folder: Path) -> Path:
         """Return cargo's own place."""
-        return folder / rust_target() / "release" / self.name
+        return folder / rust_target() / "release" / Path(self.place).name
 
     def how_far(self, log: Path) -> str:
         """Say how many packages cargo has begun to compile, and which one it began last."""
@@ -336,12 +345,13 @@ _RUST = Contents(
 )
 """quiche needs a newer Rust than Debian stable has."""
 QUICHE = Cargo("httpbed-quiche", "crates/httpbed-quiche", _RUST, "3 min, most of it for BoringSSL")
-QUINN = Cargo("httpbed-quinn", "crates/httpbed-quinn", _RUST, "1 min")
+QUINN = Cargo("httpbed-quinn", "crates/httpbed-stacks", _RUST, "1 min", "quinn")
+TQUIC = Cargo("httpbed-tquic", "crates/httpbed-stacks", _RUST, QUICHE.lasts, "tquic")
 GO = Go(
     "httpbed-go",
     "go/httpbed-go",
     Contents("sid", frozenset(("golang-go", *_SHELL))),
     "1 min, most of it for Go's own library",
 )
-PROGRAMS: Mapping[str, Compiled] = {program.name: program for program in (QUICHE, QUINN, GO)}
+PROGRAMS: Mapping[str, Compiled] = {program.name: program for program in (QUICHE, QUINN, TQUIC, GO)}
 """By name, as recipes write it."""

@@ -2,10 +2,10 @@
 
 fn main() {
     let lock = std::fs::read_to_string("Cargo.lock").expect("the lock file is beside this one");
-    for (name, variable) in [("quinn", "QUINN_VERSION"), ("h3", "H3_VERSION")] {
+    for name in ["h3", "quinn", "tquic"] {
         let package = format!("name = \"{name}\"\nversion = \"");
         let version = lock.split(&package).nth(1).and_then(|rest| rest.split('"').next());
-        println!("cargo::rustc-env={variable}={}", version.unwrap_or("unknown"));
+        println!("cargo::rustc-env={}_VERSION={}", name.to_uppercase(), version.unwrap_or("unknown"));
     }
     println!("cargo::rerun-if-changed=Cargo.lock");
 }

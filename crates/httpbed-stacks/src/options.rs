@@ -2,11 +2,15 @@
 
 use crate::Failure;
 use lexopt::{Arg, Parser, ValueExt};
+use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// What the command line says.
+#[derive(Clone)]
 pub struct Options {
     /// Address to connect to, or to listen on.
     pub address: SocketAddr,
@@ -20,29 +24,22 @@ pub struct Options {
     pub content: PathBuf,
     /// Access log.
     pub log: PathBuf,
-    /// `reno`, `cubic` or `bbr`.
-    pub congestion_control: String,
-    /// Flow-control window of a stream, in bytes.
-    pub stream_receive_window: u32,
-    /// Flow-control window of the connection, in bytes; none: without limit.
-    pub receive_window: Option<u32>,
-    /// Bytes that are kept until they are acknowledged.
-    pub send_window: u64,
-    /// Size of the first packets in bytes.
-    pub initial_mtu: u16,
     /// Folder for qlogs.
     pub qlog: Option<PathBuf>,
-    /// HTTP version; only 3 is known.
-    pub http_version: String,
     /// How often all files are fetched.
     pub rounds: u32,
     /// Path and file of each request.
     pub requests: Vec<(String, PathBuf)>,
+    /// Values of the stack's own options, by name.
+    knobs: HashMap<&'static str, String>,
 }
 
 impl Options {
-    /// Reads the words after the verb.
-    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, Failure> {
+    /// Reads the words after the verb; `knobs` are the stack's own options and their defaults.
+    pub fn read(
+        words: impl IntoIterator<Item = OsString>,
+        knobs: &[(&'static str, &str)],
+    ) -> Result<Self, Failure> {
         let mut options = Self {
             address: SocketAddr::from(([0, 0, 0, 0], 443)),
             name: String::new(),
@@ -50,15 +47,10 @@ impl Options {
             key: PathBuf::new(),
             content: PathBuf::from("."),
             log: PathBuf::from("/dev/null"),
-            congestion_control: String::from("cubic"),
-            stream_receive_window: 1_250_000,
-            receive_window: None,
-            send_window: 10_000_000,
-            initial_mtu: 1200,
             qlog: None,
-            http_version: String::from("3"),
             rounds: 1,
             requests: Vec::new(),
+            knobs: knobs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect(),
         };
         let mut parser = Parser::from_args(words);
         while let Some(argument) = parser.next()? {
@@ -69,32 +61,38 @@ impl Options {
                 Arg::Long("key") => options.key = parser.value()?.into(),
                 Arg::Long("content") => options.content = parser.value()?.into(),
                 Arg::Long("log") => options.log = parser.value()?.into(),
-                Arg::Long("congestion-control") => {
-                    options.congestion_control = parser.value()?.string()?;
-                }
-                Arg::Long("stream-receive-window") => {
-                    options.stream_receive_window = parser.value()?.parse()?;
-                }
-                Arg::Long("receive-window") => {
-                    let window = parser.value()?.string()?;
-                    options.receive_window = if window == "unlimited" { None } else { Some(window.parse()?) };
-                }
-                Arg::Long("send-window") => options.send_window = parser.value()?.parse()?,
-                Arg::Long("initial-mtu") => options.initial_mtu = parser.value()?.parse()?,
                 Arg::Long("qlog") => options.qlog = Some(parser.value()?.into()),
                 Arg::Long("rounds") => options.rounds = parser.value()?.parse()?,
-                Arg::Long("http") => options.http_version = parser.value()?.string()?,
+                Arg::Long("http") => match parser.value()?.string()?.as_str() {
+                    "3" => {}
+                    other => return Err(format!("HTTP/{other} is not HTTP/3").into()),
+                },
+                Arg::Long(name) => {
+                    let Some((name, _)) = knobs.iter().find(|(known, _)| *known == name) else {
+                        return Err(format!("no option --{name}").into());
+                    };
+                    options.knobs.insert(name, parser.value()?.string()?);
+                }
                 Arg::Value(word) => {
                     let word = word.string()?;
                     let (path, file) = word.split_once('=').ok_or("a request is /PATH=FILE")?;
                     options.requests.push((path.to_owned(), PathBuf::from(file)));
                 }
-                other => return Err(other.unexpected().into()),
+                other @ Arg::Short(_) => return Err(other.unexpected().into()),
             }
         }
-        if options.http_version != "3" {
-            return Err(format!("HTTP/{} is not HTTP/3", options.http_version).into());
-        }
         Ok(options)
+    }
+
+    /// Returns the value of one of the stack's own options.
+    pub fn knob<T: FromStr>(&self, name: &str) -> Result<T, Failure> {
+        let value = self.knobs.get(name).ok_or_else(|| format!("no option --{name}"))?;
+        value.parse().map_err(|_| format!("--{name}: {value:?} is not a value of it").into())
+    }
+
+    /// Returns a new file for a connection's qlog, if one is wanted.
+    pub fn qlog_file(&self, connection: &str) -> Result<Option<File>, Failure> {
+        let file = |folder: &PathBuf| File::create(folder.join(format!("{connection}.sqlog")));
+        Ok(self.qlog.as_ref().map(file).transpose()?)
     }
 }
