@@ -47,6 +47,16 @@ def refusal(directory: Path, **changes: str) -> list[Mistake]:
     return list(caught.value.mistakes)
 
 
+def test_a_folder_that_cannot_be_made_is_refused_where_the_user_wrote_it() -> None:
+    """The kernel makes the files of /proc; the reason is its own, for root or another user."""
+    with pytest.raises(ConfigError) as caught:
+        campaign_folder.require_writable(Path("/proc/nope/inner"))
+    (mistake,) = caught.value.mistakes
+    assert mistake.place == "/proc/nope/inner"
+    assert mistake.reason.startswith("no file can be created there (")
+    assert mistake.remedy == "choose another folder with -o"
+
+
 def test_a_new_campaign_holds_its_experiment_design_and_manifest(tmp_path: Path) -> None:
     """The campaign holds all three unchanged before the first trial runs."""
     campaign = stored_campaigns.make(tmp_path / "new/campaign")

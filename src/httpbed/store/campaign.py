@@ -281,8 +281,9 @@ def require_place(directory: Path, experiment_text: str, design: Sequence[Trial]
     """Check whether a run of an experiment may use a folder, before anything is built for it.
 
     Raises:
-        ConfigError: It is no folder, has other files, or a campaign of another experiment.
-        OSError: It cannot be written to.
+        ConfigError: It is no folder, cannot be written to, or has other files or a campaign of
+            another experiment.
+        OSError: This machine cannot now, for example because the disk is full.
     """
     campaign_folder.refuse_foreign(directory)
     campaign_folder.require_writable(directory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import fcntl
 import os
 import tempfile
@@ -16,6 +17,7 @@ from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.store import layout
 from httpbed.store.layout import FILES, LINKS, LOCK
 
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
 FROM_A_COPY = "restore what is missing from a copy"
 
 
@@ -105,14 +107,19 @@ def require_writable(directory: Path) -> None:
     """Create and remove a file without a name where a run would make its first one.
 
     Raises:
-        OSError: Nothing can be created there.
+        ConfigError: Nothing can be created there, as in /proc.
+        OSError: This machine cannot now, for example because the disk is full.
     """
     try:
         with tempfile.TemporaryFile(dir=_nearest(directory)):
             pass
     except OSError as error:
-        error.filename = str(directory)
-        raise
+        if error.errno not in _REFUSED:
+            error.filename = str(directory)
+            raise
+        reason = f"no file can be created there ({error.strerror})"
+        mistake = Mistake(str(directory), reason, "choose another folder with -o")
+        raise ConfigError([mistake]) from None
 
 
 def _nearest(directory: Path) -> Path:
