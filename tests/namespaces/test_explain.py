@@ -102,17 +102,6 @@ def test_a_handshake_that_fails_is_divided_without_an_answer(tmp_path: Path) -> 
     assert costs(one)["timeout"] > 0
 
 
-def test_every_mistake_of_the_command_line_is_said(tmp_path: Path) -> None:
-    run(tmp_path, SmallExperiment(versions=("2",), size="10 kB"))
-    done = httpbed(
-        "explain", tmp_path / "c", "--treatment", "size", "--treatment", "http_version=9"
-    )
-    assert done.returncode == 2
-    assert "FACTOR=LEVEL" in done.stderr
-    assert "'9'" in done.stderr
-    assert httpbed("explain", tmp_path / "c", "--trial", "1/zz").returncode == 2
-
-
 def test_the_slower_treatment_is_lifted_until_it_is_as_fast(tmp_path: Path) -> None:
     run(tmp_path, HELD, "--keep", "packets")
     found = explain(tmp_path, "--clock", "real", "--why", "http_version=2", "http_version=3")
@@ -123,17 +112,6 @@ def test_the_slower_treatment_is_lifted_until_it_is_as_fast(tmp_path: Path) -> N
     assert "http3_stream_buffer_size = 16m" in first["lifted"]
     assert first["kept"]
     assert first["after"]["seconds"] < named["3"]["seconds"]
-
-
-def test_what_names_no_two_treatments_is_said_at_once(tmp_path: Path) -> None:
-    run(tmp_path, SmallExperiment(versions=("2", "3"), size="10 kB"))
-    wrong = httpbed("explain", tmp_path / "c", "--why", "http_version=9", "size=1")
-    assert wrong.returncode == 2
-    assert "'9'" in wrong.stderr
-    both = httpbed("explain", tmp_path / "c", "--why", "http_version=2", "http_version=2")
-    assert both.returncode == 2
-    options = ("--no-run", "--why", "http_version=2", "http_version=3")
-    assert httpbed("explain", tmp_path / "c", "--trial", "1/a", *options).returncode == 2
 
 
 def test_a_proxy_that_waits_for_its_server_has_nothing_to_send(tmp_path: Path) -> None:
