@@ -31,7 +31,7 @@ from httpbed.store import query
 
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")
-SEVERAL_LINKS = frozenset({"competitor", "proxy's upstream"})
+SEVERAL_LINKS = frozenset({"competitor", "proxy's upstream", "proxy's full buffer"})
 
 
 @dataclass(frozen=True)

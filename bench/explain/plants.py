@@ -259,6 +259,24 @@ def _upstream(draw: _Draw, version: str) -> Parts:
     return {"upstream": slow, "size": f"{draw.size_kb // 6} kB", "without": {"upstream": fast}}
 
 
+def _proxys_buffer(draw: _Draw, version: str) -> Parts:
+    """A proxy's full buffer: it stops reading until its client has acknowledged what it holds.
+
+    The label concerns the hop between client and proxy, the one that is divided. There the buffer
+    is a fixed window. On the upstream hop, which no label concerns, it is the receiver's window of
+    the server. A slow upstream differs: it leaves the buffer empty, so the client waits for the
+    *server*.
+    """
+    # With a file to read ahead into, the proxy would never stop.
+    in_memory = "proxy_max_temp_file_size = '0'"
+    own = {"link": draw.wider().link(), "upstream": _Draw(1000, 1, 0).link()}
+    if version != "3":
+        small = {"proxy": SMALL_BUFFER, "on_proxy": in_memory}
+        return {**own, **small, "without": {"proxy": "nginx"}}
+    held, free = (f"{in_memory}, http3_stream_buffer_size = '{size}'" for size in ("48k", "16m"))
+    return {**own, "on_proxy": held, "without": {"on_proxy": free}}
+
+
 T_RAT: dict[str, frozenset[str]] = {
     "receiver's window": frozenset({"receiver window", "sender window"}),
     "sender's buffer": frozenset({"sender window"}),
@@ -275,9 +293,12 @@ T_RAT: dict[str, frozenset[str]] = {
     "slow client": frozenset({"receiver window", "application"}),
     "competitor": frozenset({"congestion", "bandwidth"}),
     "proxy's upstream": frozenset({"application"}),
+    "proxy's full buffer": frozenset({"sender window"}),
 }
 """T-RAT's answers that are right; a plant that is missing has no class in it."""
-OF_SENDER = frozenset({"sender's buffer", "slow server", "pacing", "proxy's upstream"})
+OF_SENDER = frozenset(
+    {"sender's buffer", "slow server", "pacing", "proxy's upstream", "proxy's full buffer"}
+)
 OF_RECEIVER = frozenset({"receiver's window", "slow client"})
 
 
@@ -306,6 +327,7 @@ PLANTS: dict[str, tuple[frozenset[str], Callable[[_Draw, str], Parts | None]]] =
     "competitor": (frozenset({"others on the link"}), _competitor),
     "proxy's upstream": (frozenset({"server"}), _upstream),
     "head-of-line blocking": (LOSS, _head_of_line),
+    "proxy's full buffer": (WINDOW, _proxys_buffer),
 }
 """By name: the causes, any of which is right, and what is planted.
 
@@ -314,9 +336,9 @@ A new one goes to the end, so that the seeds draw the same for the others.
 
 
 def _text(name: str, version: str, seed: int, parts: Parts) -> str:
-    on_client, on_server = parts.get("on_client", ""), parts.get("on_server", "")
-    knobs = {"client": on_client, "server": on_server}
+    knobs = {part: parts.get(f"on_{part}", "") for part in ("client", "proxy", "server")}
     words = {part: f"knobs = {{ {text} }}" if text else "" for part, text in knobs.items()}
+    proxy = f'implementation = "{parts.get("proxy", "nginx")}"\n{words["proxy"]}'
     label = "".join(letter if letter.isalnum() else "-" for letter in name.lower())
     return f"""\
 schema = 1
@@ -333,7 +355,7 @@ implementation = "{parts.get("client", "curl")}"
 http_version = "{version}"
 {words["client"]}
 
-{PROXY if parts.get("upstream") else ""}
+{PROXY + proxy if parts.get("upstream") else ""}
 [roles.server]
 implementation = "{"nginx" if parts.get("upstream") else parts["server"]}"
 {parts.get("more_server", "")}
@@ -347,7 +369,6 @@ kind = "download"
 
 PROXY = """
 [[roles.proxies]]
-implementation = "nginx"
 http_version = "1.1"
 """
 COMPETITOR = """

@@ -41,6 +41,16 @@ def test_a_window_below_the_pipe_costs_what_the_link_is_idle(protocol: Protocol)
     assert found.forces()["fixed window"] > 0.9 * (found.whole - 3 * ROUND_TRIP)
 
 
+def test_a_window_that_stands_in_steps_of_two_packets_is_fixed() -> None:
+    """So does one at a receiver that acknowledges every second packet."""
+    transfer = WindowSender(600, lambda acked: 10 + 2 * (acked // 30 % 2)).transfer()
+    found = divide(transfer)
+    assert found.forces()["fixed window"] > 0.9 * (found.whole - 3 * ROUND_TRIP)
+    assert found.rounds is not None
+    (plateau,) = found.rounds.plateaus
+    assert 10 * PAYLOAD <= plateau.payload <= 12 * PAYLOAD
+
+
 def test_an_advertised_window_is_the_receivers_and_is_seen() -> None:
     transfer = WindowSender(400, lambda _: 10, advertised=10 * PAYLOAD).transfer()
     found = divide(transfer)

@@ -16,6 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from httpbed.addons.explain.transfer import NS
+
 Numbers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
@@ -32,7 +34,6 @@ DROPPED = (5, 7)
 PCAP_HEADER, PCAP_RECORD = 24, 16
 PCAP_UNITS = {0xA1B2C3D4: 1_000, 0xA1B23C4D: 1}
 """Nanoseconds in a unit of a record's fraction, by the file's first number."""
-NS = 1_000_000_000
 CHUNK = 1 << 16
 """Packets that are read at a time."""
 MAX_FRAME = 1 << 20

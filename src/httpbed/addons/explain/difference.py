@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any
 
 from httpbed.addons.explain.causes import NAMES
-from httpbed.addons.explain.explanation import NS, Explained, duration_text
+from httpbed.addons.explain.explanation import Explained, duration_text
+from httpbed.addons.explain.transfer import NS
 
 MAX_NAMED = 5
 """Causes that a sentence names."""

@@ -29,6 +29,7 @@ from httpbed.addons.explain.capture import Headers
 from httpbed.addons.explain.qlog_trace import Trace
 from httpbed.addons.explain.transfer import (
     FAR,
+    NS,
     Flags,
     Numbers,
     Sent,
@@ -46,7 +47,6 @@ from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 
 BITS = 8
-NS = 1_000_000_000
 LINK_CONFIGURATION = "link.json"
 MAX_BYTES = 2**31
 """Largest capture that is read; 30 million full packets have 45 GB."""

@@ -12,7 +12,8 @@ from matplotlib.patches import Patch
 
 from httpbed.addons.explain.causes import BY_NAME, CAUSES
 from httpbed.addons.explain.division import Period
-from httpbed.addons.explain.explanation import NS, Divided, Explained
+from httpbed.addons.explain.explanation import Divided, Explained
+from httpbed.addons.explain.transfer import NS
 from httpbed.report.figures import STYLE, WIDE_IN, Plot
 from httpbed.report.series import SINCE
 from httpbed.report.svg import INK, VisibleFigure

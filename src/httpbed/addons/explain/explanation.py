@@ -32,7 +32,7 @@ from httpbed.addons.explain.division import BUSY, Division, divide
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace
 from httpbed.addons.explain.rounds import Plateau
-from httpbed.addons.explain.transfer import FAR, Numbers, Sent, Transfer
+from httpbed.addons.explain.transfer import FAR, NS, Numbers, Sent, Transfer
 from httpbed.addons.explain.windows import NamedWindow
 from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
@@ -47,7 +47,6 @@ from httpbed.results.sample import by_treatment, of_trials, scenario
 from httpbed.store import layout
 from httpbed.store.results import Results
 
-NS = 1_000_000_000
 SLIGHT = 0.05
 """Share of the time below which no cause is worth a sentence."""
 DIGITS = units.SHORT_DIGITS

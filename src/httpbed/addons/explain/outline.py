@@ -31,7 +31,7 @@ from httpbed.addons.explain.division import Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import Divided, Held
 from httpbed.addons.explain.rounds import Plateau
-from httpbed.addons.explain.transfer import other_end
+from httpbed.addons.explain.transfer import NS, other_end
 from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import LINK_RESULT
@@ -42,7 +42,6 @@ from httpbed.results.sample import of_trials, scenario
 from httpbed.store import layout
 from httpbed.store.results import Results
 
-NS = 1_000_000_000
 BITS = 8
 FULL_BYTES = 1500
 """Of an IP packet."""

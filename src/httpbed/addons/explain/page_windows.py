@@ -21,6 +21,7 @@ from httpbed.addons.explain import evidence, outline, windows
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import DIGITS, duration_text
 from httpbed.addons.explain.outline import Bins
+from httpbed.addons.explain.transfer import NS
 from httpbed.addons.explain.windows import HTTP2_DEFAULT, NamedWindow
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import timing
@@ -36,7 +37,6 @@ from httpbed.results.sample import scenario
 from httpbed.store import layout
 from httpbed.store.results import Results
 
-NS = 1_000_000_000
 MIN_WINDOWS = 6
 LEAST, MOST = 0.85, 1.08
 """Bytes of a held body in a round trip, as shares of the window: less while the congestion window

@@ -6,9 +6,11 @@ of the third delivered packet after it, or by a timer. A **round** lasts from a 
 and its window is the most payload in flight within it.
 
 A **plateau** is a run of rounds whose windows differ by at most a packet, without loss and without
-a full link. Congestion avoidance grows by about half a packet to a packet per round (RFC 5681,
-RFC 9438), so a run that is long enough is none. CUBIC stands still at its last maximum, but only
-after a loss: then a plateau has to be twice as long.
+a full link; or by two packets, if it is twice as long: a receiver that acknowledges every second
+packet (RFC 5681, 4.2) shows a window that stands still in steps of two. Congestion avoidance grows
+by about half a packet to a packet per round (RFC 5681, RFC 9438), so a run that is long enough is
+none. CUBIC stands still at its last maximum, but only after a loss: then a plateau has to be twice
+as long.
 """
 
 from __future__ import annotations
@@ -21,13 +23,12 @@ from functools import cached_property
 import numpy as np
 
 from httpbed.addons.conformance.flight import DUPLICATES, Flight, Packets, flight
-from httpbed.addons.explain.transfer import FAR, Numbers, Sent, Transfer
+from httpbed.addons.explain.transfer import FAR, NS, Numbers, Sent, Transfer
 
-NS = 1_000_000_000
 PLATEAU_ROUNDS = 4
 PLATEAU_ROUNDS_AFTER_LOSS = 8
-PLATEAU_PACKETS = 1.05
-"""Difference of windows within a plateau, in full packets."""
+PLATEAU_PACKETS = {1: 1.05, 2: 2.05}
+"""Difference of windows within a plateau, in full packets, by how many times as long it is."""
 GROWS = 1.15
 """Ratio of windows of two rounds from which on the window grows as in slow start."""
 GROWS_AGAIN = 1.5
@@ -395,26 +396,26 @@ class Rounds:
     @cached_property
     def plateaus(self) -> tuple[Plateau, ...]:
         """Return all plateaus, in order."""
-        begins, ends, windows = self._rounds
         plateaus, start = list[Plateau](), 0
-        while start < len(windows):
-            stop = start + 1
-            while stop < len(windows) and self._stands(windows[start : stop + 1], start, stop):
-                stop += 1
-            least = PLATEAU_ROUNDS
-            if begins[start] > self._first_loss:
-                least = PLATEAU_ROUNDS_AFTER_LOSS
-            if stop - start >= least and self._are_prompted(
-                int(begins[start]), int(ends[stop - 1])
-            ):
-                middle = int(np.median(windows[start:stop]))
-                plateaus.append(
-                    Plateau(int(begins[start]), int(ends[stop - 1]), middle, stop - start)
-                )
-                start = stop
-            else:
-                start += 1
+        while start < len(self._rounds[0]):
+            found = (self._plateau(start, *one) for one in PLATEAU_PACKETS.items())
+            plateau = next((one for one in found if one), None)
+            start += plateau.rounds if plateau else 1
+            plateaus += [plateau] if plateau else []
         return tuple(plateaus)
+
+    def _plateau(self, start: int, times: int, packets: float) -> Plateau | None:
+        """Return the plateau that begins with a round; None if its windows stand too shortly."""
+        begins, ends, windows = self._rounds
+        stop = start + 1
+        while stop < len(windows) and self._stands(start, stop, packets):
+            stop += 1
+        is_lossy = begins[start] > self._first_loss
+        least = times * (PLATEAU_ROUNDS_AFTER_LOSS if is_lossy else PLATEAU_ROUNDS)
+        begin, end = int(begins[start]), int(ends[stop - 1])
+        if stop - start < least or not self._are_prompted(begin, end):
+            return None
+        return Plateau(begin, end, int(np.median(windows[start:stop])), stop - start)
 
     def _are_prompted(self, begin: int, end: int) -> bool:
         """Whether acknowledgements prompt most packets, or end most of the waits."""
@@ -424,9 +425,9 @@ class Rounds:
         shares = is_prompted.mean(), waits[is_prompted[1:]].sum() / max(1, waits.sum())
         return bool(max(shares) >= PROMPTED_SHARE)
 
-    def _stands(self, windows: Numbers, start: int, stop: int) -> bool:
-        begins, ends, _ = self._rounds
-        if int(windows.max() - windows.min()) > PLATEAU_PACKETS * self.full:
+    def _stands(self, start: int, stop: int, packets: float) -> bool:
+        begins, ends, windows = self._rounds
+        if int(np.ptp(windows[start : stop + 1])) > packets * self.full:
             return False
         if any(begin < ends[stop] and end > begins[start] for begin, end in self.recoveries):
             return False

@@ -29,6 +29,8 @@ Flags = NDArray[np.bool_]
 
 Protocol = Literal["tcp", "quic"]
 
+NS = 1_000_000_000
+"""In a second."""
 FAR = 1 << 61
 """A time or a limit that nothing reaches."""
 MAX_PACKETS = 300_000

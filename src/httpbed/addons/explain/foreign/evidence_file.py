@@ -42,7 +42,6 @@ _COMPRESSED = {
     b"PK": "unzip",
     b"BZ": "bunzip2",
 }
-NS = 1_000_000_000
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ import numpy as np
 from httpbed.addons.explain import explain_report, qlog_trace
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import (
-    NS,
     Explained,
     Place,
     Unexplained,
@@ -37,7 +36,7 @@ from httpbed.addons.explain.foreign.evidence_file import Evidence, Line, size_te
 from httpbed.addons.explain.foreign.one_sided import Side
 from httpbed.addons.explain.foreign.seen import Half, OneSidedError, Seen
 from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace, credit
-from httpbed.addons.explain.transfer import FAR, MAX_PACKETS, Numbers, Transfer
+from httpbed.addons.explain.transfer import FAR, MAX_PACKETS, NS, Numbers, Transfer
 from httpbed.base import disk, units
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
@@ -158,7 +157,7 @@ class _Shown:
                     "name": line.name,
                     "protocol": line.protocol,
                     "server_bytes": line.amount,
-                    "seconds": line.lasts / evidence_file.NS,
+                    "seconds": line.lasts / NS,
                 }
                 for line in self.found.lines[: 50 * MAX_LINES]
             ],
@@ -168,7 +167,7 @@ class _Shown:
                     "remarks": list(one.transfer.remarks),
                     "link": {
                         "rate_bit_s": one.transfer.path.rate_bit_s,
-                        "round_trip_s": one.transfer.path.round_trip_ns / evidence_file.NS,
+                        "round_trip_s": one.transfer.path.round_trip_ns / NS,
                     },
                 }
                 for one in explained(self.found.found)

@@ -37,13 +37,13 @@ from httpbed.addons.explain.foreign import seen
 from httpbed.addons.explain.foreign.seen import (
     NEED_ACKNOWLEDGEMENTS,
     NEED_NUMBERS,
-    NS,
     Half,
     OneSidedError,
     Seen,
 )
 from httpbed.addons.explain.transfer import (
     FAR,
+    NS,
     Flags,
     Numbers,
     Path,

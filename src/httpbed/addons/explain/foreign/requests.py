@@ -18,9 +18,9 @@ import numpy as np
 
 from httpbed.addons.explain.division import Division, Period
 from httpbed.addons.explain.explanation import Explained, Unexplained
-from httpbed.addons.explain.foreign.evidence_file import NS, Evidence, Kind, Line
+from httpbed.addons.explain.foreign.evidence_file import Evidence, Kind, Line
+from httpbed.addons.explain.transfer import NS, Sent, Transfer
 from httpbed.addons.explain.transfer import Path as NetworkPath
-from httpbed.addons.explain.transfer import Sent, Transfer
 from httpbed.addons.pages.har import parser
 from httpbed.addons.pages.load.browser_load import name_of
 from httpbed.base.errors import ConfigError, Mistake

@@ -12,6 +12,7 @@ from httpbed.addons.explain.foreign.connections import Packets
 from httpbed.addons.explain.transfer import (
     FAR,
     MAX_PACKETS,
+    NS,
     Flags,
     Numbers,
     Protocol,
@@ -19,7 +20,6 @@ from httpbed.addons.explain.transfer import (
     unwrapped,
 )
 
-NS = 1_000_000_000
 MAX_SEGMENT, MAX_DATAGRAM = 1460, 1472
 """Payload of a full packet over Ethernet, if no handshake says it."""
 GREETING = 4
