@@ -59,8 +59,6 @@ compiled:
 	PYTHONPATH=src python setup/compiled.py test $(PROGRAMS)
 
 test: prepare  ## check and every test but the slow ones, side by side; root runs tests as nobody
-	@httpbed toolbox build >/dev/null
-	@httpbed toolbox build httpbed-quiche >/dev/null
 	@python setup/run_tests.py
 
 test-slow: prepare  ## the tests marked slow, as every night

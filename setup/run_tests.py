@@ -2,11 +2,12 @@
 
     python setup/run_tests.py [slow]
 
-Tests marked `alone` measure times, so they run first and with nothing beside them. Tests with
-namespaces follow: they mostly wait for their links, in real time, and jobs that compute would delay
-the programs under test. These come last: the pure tests in two halves, types, lints and Rust. Root
-runs the tests as the user nobody, and those marked `as_root` as root, too. With `slow`, only the
-tests of that mark run, which `make test` leaves out.
+What computes comes first: the pure tests in two halves, types, lints and Rust, beside the root
+filesystems and the compilation of httpbed-quiche, which take minutes and which only later tests
+need. Tests marked `alone` measure times, so nothing runs beside them. Other tests with namespaces
+mostly wait for their links, in real time, and jobs that compute would delay the programs under
+test: they come last. Root runs the tests as the user nobody, and those marked `as_root` as root,
+too. With `slow`, only the tests of that mark run, which `make test` leaves out.
 
 Each job reports its wall time and the CPU time of all its processes. The last line counts the
 tests as pytest does. Standard library only.
@@ -71,16 +72,21 @@ def stages() -> list[tuple[list[Job], int]]:
     alone = [pytest("alone", "alone and not slow", *linked)]
     if IS_ROOT:
         alone.append(as_root("alone as root", "alone", *linked))
-    waiting = [pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked)]
+    waiting = [
+        pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked),
+        pytest("httpbed-quiche", PURE, QUICHE),
+    ]
     if IS_ROOT:
         waiting.append(as_root("as root", "not alone", *spread(2), *linked))
+    elsewhere = [f"--ignore={folder}" for folder in (*HALF, QUICHE)]
     computing = [
+        Job("root filesystems", ("httpbed", "toolbox", "build")),
+        Job("compiled", ("make", "compiled", "PROGRAMS=httpbed-quiche")),
         pytest("pure, one half", PURE, *HALF),
-        pytest("pure, the other half", PURE, "tests", *(f"--ignore={folder}" for folder in HALF)),
+        pytest("pure, the other half", PURE, "tests", *elsewhere),
         *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests", "lint")),
-        Job("quiche", ("make", "compiled", "PROGRAMS=httpbed-quiche")),
     ]
-    return [(alone, 1), (waiting, CORES), (computing, CORES)]
+    return [(computing, CORES), (alone, 1), (waiting, CORES)]
 
 
 def slow_stages() -> list[tuple[list[Job], int]]:
@@ -96,6 +102,8 @@ PURE = "not namespaces and not alone and not slow"
 HALF = ("tests/addons", "tests/cli")
 """Folders whose pure tests take about as long as all others. Two processes by folder need no
 dispatch, and each keeps what its tests share."""
+QUICHE = "tests/quiche"
+"""Its tests run the program, which has to be compiled before."""
 SETTINGS = ("--quiet", "-p", "no:cacheprovider")
 
 

@@ -75,13 +75,13 @@ def test_an_attempt_beyond_a_limit_is_invalid(  # noqa: PLR0913 - one parameter 
     name: str,
     limit: float,
 ) -> None:
-    """With a limit that no attempt can keep, each attempt is invalid for that reason."""
+    """With a limit that no attempt can keep, the attempt is invalid for that reason."""
     planted = replace(LIMITED[module, name], limit=limit)
     monkeypatch.setattr(module, name, planted)
-    for record in attempts(tmp_path, settings):
-        assert record.attempt.outcome.kind == "invalid"
-        assert planted.title() in record.attempt.outcome.reason
-        assert check(record, planted.title()).passed is False
+    (record,) = stage(settings).run(tmp_path / "campaign", retries=0)
+    assert record.attempt.outcome.kind == "invalid"
+    assert planted.title() in record.attempt.outcome.reason
+    assert check(record, planted.title()).passed is False
 
 
 STOPPED_S = 0.1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,16 +43,13 @@ PLAIN = SmallExperiment(versions=("2", "3"), replicates=6, delay="20 ms")
 
 def test_claims_are_judged_and_gated(tmp_path: Path) -> None:
     """What physics demands is reproduced, what it forbids contradicted; a slower link fails."""
-    files = {
-        "claims": PLAIN.text() + CLAIMS,
-        "before": PLAIN.text(),
-        "after": SmallExperiment(versions=("2", "3"), replicates=6, delay="100 ms").text(),
-    }
+    slow = SmallExperiment(versions=("2", "3"), replicates=6, delay="100 ms")
+    files = {"before": PLAIN.text(), "after": slow.text() + CLAIMS}
     for name, text in files.items():
         (tmp_path / f"{name}.toml").write_text(text)
         run = httpbed("run", tmp_path / f"{name}.toml", "-o", tmp_path / name)
         assert run.returncode == 0, run.stderr
-    said = json.loads(httpbed("claims", tmp_path / "claims", "--json").stdout)
+    said = json.loads(httpbed("claims", tmp_path / "after", "--json").stdout)
     verdicts = {one["id"]: one["verdict"] for one in said["campaigns"][0]["claims"]}
     assert verdicts == {
         "bytes": "reproduced",
@@ -61,8 +59,10 @@ def test_claims_are_judged_and_gated(tmp_path: Path) -> None:
     assert (slower.returncode, "gate: regression" in slower.stdout) == (1, True), slower.stdout
     faster = httpbed("gate", tmp_path / "after", tmp_path / "before")
     assert (faster.returncode, "gate: pass" in faster.stdout) == (0, True), faster.stdout
-    own = httpbed("gate", tmp_path / "before", tmp_path / "claims")
-    assert own.returncode == 1, "a contradicted claim fails the gate"
+    shutil.copytree(tmp_path / "after", tmp_path / "same")
+    same = httpbed("gate", tmp_path / "after", tmp_path / "same")
+    assert same.returncode == 1, "a contradicted claim fails the gate"
+    assert "impossible" in same.stdout
 
 
 SMALLEST = """

@@ -20,7 +20,7 @@ from orchestrator import Run
 from patience import HTTPBED
 from real_runs import CLI_S, SmallExperiment, completed, finished, httpbed
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 EXIT_USAGE, EXIT_HOST, EXIT_INTERRUPTED = 2, 3, 130
 
@@ -107,6 +107,7 @@ def in_own_mounts(script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=2 * CLI_S)
 
 
+@pytest.mark.as_root
 def test_a_full_disk(experiment: Path, tmp_path: Path) -> None:
     """The message names the remedy; with free space the same command continues."""
     # One at a time: several unfinished attempts would fill the disk before the first is kept.
@@ -137,6 +138,7 @@ def test_a_full_disk(experiment: Path, tmp_path: Path) -> None:
     assert "invalid" not in ended.stderr
 
 
+@pytest.mark.as_root
 def test_a_disk_that_packets_fill(tmp_path: Path) -> None:
     """A truncated capture is no attempt, and no failure of a program: the trial runs again."""
     file, disk = tmp_path / "experiment.toml", tmp_path / "disk"
@@ -173,6 +175,7 @@ def test_a_sandbox_that_dies_before_the_first_trial(
     assert [path.name for path in experiment.parent.iterdir()] == [experiment.name]
 
 
+@pytest.mark.as_root
 def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
     """The run is refused before its first trial."""
     (tmp_path / "disk").mkdir()
@@ -184,6 +187,7 @@ def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.as_root
 @pytest.mark.parametrize(
     ("where", "code", "word"),
     [

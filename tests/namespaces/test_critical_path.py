@@ -12,9 +12,9 @@ import pytest
 import planted_pages
 from planted_pages import PLANTS
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("name", ["slow server", pytest.param("slow CPU", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["slow server", "slow CPU"])
 def test_the_path_names_what_was_planted(name: str, tmp_path: Path) -> None:
     planted_pages.check(PLANTS[name], planted_pages.explained(tmp_path, PLANTS[name], "real"))

@@ -102,6 +102,7 @@ def test_a_handshake_that_fails_is_divided_without_an_answer(tmp_path: Path) -> 
     assert costs(one)["timeout"] > 0
 
 
+@pytest.mark.slow
 def test_the_slower_treatment_is_lifted_until_it_is_as_fast(tmp_path: Path) -> None:
     run(tmp_path, HELD, "--keep", "packets")
     found = explain(tmp_path, "--clock", "real", "--why", "http_version=2", "http_version=3")

@@ -92,6 +92,7 @@ def test_only_bytes_that_were_counted_as_sent_are_compared(
         assert {request.wire_bytes for request in reports[version].requests} == {None}
 
 
+@pytest.mark.slow
 def test_every_load_has_an_end(site: Path, tmp_path: Path) -> None:
     _, told = loaded(tmp_path, site, *((name, f"/{name}.html", "2") for name in ENDINGS))
     for name, (kind, reason) in ENDINGS.items():

@@ -17,7 +17,7 @@ from handover_experiments import HandoverExperiment
 from hostile import Attacked, attacked, least_s
 from real_runs import check, values
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 BODIES = "possible for this link, bodies"
 CADDY = {"server": "caddy"}

@@ -12,7 +12,7 @@ from httpbed.store import campaign as campaigns
 from orchestrator import Run
 from real_runs import SmallExperiment, completed, finished, httpbed
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 
 def test_a_campaign_grows_by_a_block_and_a_level(tmp_path: Path) -> None:

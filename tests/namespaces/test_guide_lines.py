@@ -26,9 +26,9 @@ BLOCK = re.compile(r"^```(sh|console|toml)\n(.*?)^```", re.MULTILINE | re.DOTALL
 _WORDS = r"(?:[^\\\n]|\\.|\\\n)"
 COMMAND = re.compile(rf"{_WORDS}*<<'END'\n.*?^END\n|{_WORDS}+", re.MULTILINE | re.DOTALL)
 """One command: with the document that follows it, or over lines that end with a backslash."""
-IN_CI = ("first-comparison", "claims", "figures")
+IN_CI = ("first-comparison",)
 SLOW = (
-    ("first-comparison", "report"),
+    ("first-comparison", "report", "claims", "figures"),
     ("grow", "watch", "side-by-side"),
     ("link", "traces"),
     ("packets",),

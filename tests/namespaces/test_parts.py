@@ -14,7 +14,7 @@ import pytest
 from httpbed.experiment.trial import Record
 from real_runs import SmallExperiment, artifact, check, stage, values
 
-pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
+pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 THROUGH_NGINX = 'proxies = [{ implementation = "nginx", http_version = "1.1" }]'
 ROW = ("client", "proxy", "server")
