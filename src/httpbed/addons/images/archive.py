@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -39,14 +39,6 @@ SPARED_BYTES, MAX_RATIO = 2**30, 50
 CHUNK_BYTES = 2**20
 SAVE_AGAIN = "save the image again (docker save, podman save or skopeo copy)"
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
-
-
-class Readable(Protocol):
-    """What tarfile and the decompressors need of a file."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return at most ``size`` bytes; nothing at the end."""
-        ...
 
 
 def refusal(place: str, reason: str, remedy: str = SAVE_AGAIN) -> ConfigError:
@@ -121,14 +113,13 @@ class Unpacked:
             raise refusal(self._place, f"is damaged: {error}") from None
 
 
-def _decompressed(raw: BinaryIO) -> Readable:
+def _decompressed(raw: BinaryIO) -> Any:
     start = raw.read(len(_ZSTD))
     raw.seek(0)
     if start.startswith(_GZIP):
         return gzip.GzipFile(fileobj=raw)
     if start == _ZSTD:
-        stream: Readable = pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
-        return stream
+        return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
     return raw
 
 
@@ -199,14 +190,14 @@ def _unpacked(file: BinaryIO, place: str, size: int, folder: Path) -> dict[str, 
     """Unpack a tar file's entries; of several of a name, the last counts."""
     blobs, links = dict[str, Path](), dict[str, str]()
     stream = Unpacked(file, place, Allowance.of(place, size))
-    for number, (tar, member) in enumerate(entries(place, stream), start=1):
+    for number, (member, content) in enumerate(entries(place, stream), start=1):
         if number > MAX_BLOBS:
             raise refusal(place, f"has more than {MAX_BLOBS} entries: it is no image")
         name = posixpath.normpath(member.name)
         if member.isreg() and not member.issparse():
             blobs[name] = folder / str(number)
             with blobs[name].open("xb") as blob:
-                blob.writelines(chunks(place, tar, member))
+                blob.writelines(content)
         elif member.issym():  # docker save before version 25 links to an equal layer
             links[name] = posixpath.join(posixpath.dirname(name), member.linkname)
         elif member.islnk():
@@ -228,11 +219,11 @@ class _Header(tarfile.TarInfo):
         return header
 
 
-def entries(place: str, stream: Unpacked) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """Yield a tar file with each of its entries; what their headers take is bounded.
+def entries(place: str, stream: Unpacked) -> Iterator[tuple[tarfile.TarInfo, Iterator[bytes]]]:
+    """Yield each entry of a tar file with its content; what the headers take is bounded.
 
     Raises:
-        ConfigError: It is no tar file, or it is damaged.
+        ConfigError: It is no tar file, or it is damaged or ends too early.
     """
     stream.budget = MAX_HEADER_BYTES
     file: Any = stream  # of which tarfile only reads
@@ -243,18 +234,13 @@ def entries(place: str, stream: Unpacked) -> Iterator[tuple[tarfile.TarFile, tar
                     raise tarfile.ReadError("an entry has a negative size")
                 tar.members.clear()  # type: ignore[attr-defined]  # else all are kept
                 stream.budget = None
-                yield tar, member
+                yield member, _chunks(place, tar, member)
                 stream.budget = MAX_HEADER_BYTES
     except (tarfile.TarError, ValueError, OverflowError, RecursionError, IndexError) as error:
         raise refusal(place, f"is no tar file, or a damaged one: {error}") from None
 
 
-def chunks(place: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
-    """Yield the content of an entry that is a file.
-
-    Raises:
-        ConfigError: It is damaged, or ends too early.
-    """
+def _chunks(place: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
     left, file = member.size, tar.extractfile(member)
     try:
         while left and file and (chunk := file.read(min(left, CHUNK_BYTES))):

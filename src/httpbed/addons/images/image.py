@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from httpbed.addons.images.archive import DOCUMENTS, SAVE_AGAIN, Archive, document, refusal
 from httpbed.base.errors import ConfigError, Mistake, first_names
@@ -28,17 +28,11 @@ MAX_NESTING = 3
 """Indexes of indexes."""
 MAX_SHOWN = 20
 """Mistakes of one document that are shown."""
-_PROCESSORS = {
-    "x86_64": "amd64",
-    "aarch64": "arm64",
-    "i686": "386",
-    "armv7l": "arm",
-    "ppc64le": "ppc64le",
-    "riscv64": "riscv64",
-    "s390x": "s390x",
-}
-"""By the kernel's name of this machine: the name in images, which is Go's."""
-_ATTESTATION = "attestation-manifest"
+_GO = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386", "armv7l": "arm"}
+"""By the kernel's name of a processor: the name in images, which is Go's, if it differs."""
+HERE = f"linux/{_GO.get(platform.machine(), platform.machine())}"
+_NO_IMAGE = "unknown/unknown"
+"""The platform of an attestation."""
 _TAGS = ("io.containerd.image.name", "org.opencontainers.image.ref.name")
 T = TypeVar("T")
 Digest = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
@@ -68,10 +62,6 @@ class _Descriptor(_Document):
         return "blobs/" + self.digest.replace(":", "/")
 
     @property
-    def is_attestation(self) -> bool:
-        return _ATTESTATION in (self.annotations or {}).values()
-
-    @property
     def tag(self) -> str:
         annotations = self.annotations or {}
         return next((annotations[key] for key in _TAGS if key in annotations), "")
@@ -95,30 +85,15 @@ class _Saved(_Document):
 _Saves = TypeAdapter(Annotated[list[_Saved], Field(max_length=MAX_IMAGES)])
 
 
-class _RootFilesystem(_Document):
-    diff_ids: list[Digest] = Field(max_length=MAX_LAYERS)
-
-
-class _Execution(_Document):
-    Entrypoint: list[str] | None = None
-    Cmd: list[str] | None = None
-    Env: list[str] | None = None
-    WorkingDir: str | None = None
-    User: str | None = None
-
-
 class _Configuration(_Platform):
-    rootfs: _RootFilesystem
-    config: _Execution | None = None
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A layer of an image."""
-
-    blob: str
-    content: str
-    """Digest of the layer as it is unpacked."""
+    contents: list[Digest] = Field(
+        max_length=MAX_LAYERS, validation_alias=AliasPath("rootfs", "diff_ids")
+    )
+    entry: list[str] | None = Field(None, validation_alias=AliasPath("config", "Entrypoint"))
+    words: list[str] | None = Field(None, validation_alias=AliasPath("config", "Cmd"))
+    variables: list[str] | None = Field(None, validation_alias=AliasPath("config", "Env"))
+    folder: str | None = Field(None, validation_alias=AliasPath("config", "WorkingDir"))
+    user: str | None = Field(None, validation_alias=AliasPath("config", "User"))
 
 
 @dataclass(frozen=True)
@@ -129,8 +104,9 @@ class Image:
     """The first name that the archive gives it; empty if none."""
     digest: str
     """Of its configuration."""
-    layers: tuple[Layer, ...]
-    """The lowest first."""
+    layers: tuple[tuple[str, str], ...]
+    """The name of each layer's blob, and the digest of the layer as it is unpacked, the lowest
+    first."""
     command: tuple[str, ...]
     """Its entry point with its arguments; empty if it has none."""
     variables: dict[str, str]
@@ -155,6 +131,9 @@ class _Choice:
     def __str__(self) -> str:
         return self.tags[0] if self.tags else self.configuration
 
+    def is_called(self, tag: str) -> bool:
+        return any(tag in (name, name.rpartition("/")[2]) for name in self.tags)
+
 
 def read(archive: Archive, tag: str | None) -> Image:
     """Return the image of an archive, or the one with a tag among several.
@@ -163,7 +142,7 @@ def read(archive: Archive, tag: str | None) -> Image:
         ConfigError: No image is for this machine, several are, or a document is damaged.
     """
     choices = [*_choices(archive)]
-    named = (one for one in choices if tag is None or _is_called(one, tag))
+    named = (one for one in choices if tag is None or one.is_called(tag))
     chosen = [*{choice.configuration: choice for choice in named}.values()]
     if not chosen:
         names = first_names([*map(str, choices)])
@@ -174,46 +153,33 @@ def read(archive: Archive, tag: str | None) -> Image:
     return _image(archive, chosen[0])
 
 
-def _is_called(choice: _Choice, tag: str) -> bool:
-    return any(tag in (name, name.rpartition("/")[2]) for name in choice.tags)
-
-
 def _choices(archive: Archive) -> Iterator[_Choice]:
-    if DOCUMENTS[0] in archive.blobs:
-        yield from _of_indexes(archive)
-    elif (name := DOCUMENTS[1]) in archive.blobs:
-        for saved in _parsed(archive, name, _Saves, document(archive, name)):
-            tags, layers = tuple(saved.RepoTags or ()), tuple(saved.Layers)
-            yield _Choice(tags, saved.Config, _named(saved.Config), layers)
+    layout, saves = DOCUMENTS
+    if layout in archive.blobs:
+        yield from _of_indexes(archive, _parsed(archive, layout, TypeAdapter(_Index)))
+    elif saves in archive.blobs:
+        for saved in _parsed(archive, saves, _Saves):
+            name = saved.Config.rpartition("/")[2].removesuffix(".json")
+            digest = f"sha256:{name}" if len(name) == 2 * hashlib.sha256().digest_size else ""
+            yield _Choice(tuple(saved.RepoTags or ()), saved.Config, digest, (*saved.Layers,))
     else:
-        raise refusal(archive.place, f"is no image: it has neither {' nor '.join(DOCUMENTS)}")
+        raise refusal(archive.place, f"is no image: it has neither {layout} nor {saves}")
 
 
-def _named(configuration: str) -> str:
-    """Return the digest in the name of a configuration; empty without one."""
-    name = configuration.rpartition("/")[2].removesuffix(".json")
-    return f"sha256:{name}" if len(name) == 2 * hashlib.sha256().digest_size else ""
-
-
-def _of_indexes(archive: Archive) -> Iterator[_Choice]:
-    """Yield the images for this machine below ``index.json``."""
-    adapter = TypeAdapter(_Index)
-    index = _parsed(archive, DOCUMENTS[0], adapter, document(archive, DOCUMENTS[0]))
+def _of_indexes(archive: Archive, index: _Index) -> Iterator[_Choice]:
+    """Yield the images for this machine below an index."""
     pending = [(one, one.tag, 0) for one in index.manifests or ()]
-    others, count = dict[str, None](), 0
-    is_offered = False
+    others, count, is_offered = dict[str, None](), 0, False
     while pending:
         described, tag, depth = pending.pop(0)
-        if described.is_attestation or str(described.platform) == "unknown/unknown":
-            continue
-        if described.platform and not _is_for_here(described.platform):
-            others[str(described.platform)] = None
+        stated = str(described.platform or HERE)
+        if stated != HERE:
+            others |= {stated: None} if stated != _NO_IMAGE else {}
             continue
         count += 1
         if count > MAX_IMAGES or depth > MAX_NESTING:
             raise refusal(archive.place, f"has more than {MAX_IMAGES} images, or nested ones")
-        text = document(archive, described.blob, described.digest)
-        inner = _parsed(archive, described.blob, adapter, text)
+        inner = _parsed(archive, described.blob, TypeAdapter(_Index), described.digest)
         pending += [(one, one.tag or tag, depth + 1) for one in inner.manifests or ()]
         if inner.config:
             is_offered = True
@@ -225,38 +191,30 @@ def _of_indexes(archive: Archive) -> Iterator[_Choice]:
 
 
 def _for_others(archive: Archive, platforms: Iterable[str]) -> ConfigError:
-    here = f"linux/{_processor()}"
-    reason = f"is for {first_names([*platforms])}, and this machine is {here}"
-    return refusal(archive.place, reason, f"build or pull the image with --platform {here}")
-
-
-def _processor() -> str:
-    return _PROCESSORS.get(platform.machine(), platform.machine())
-
-
-def _is_for_here(stated: _Platform) -> bool:
-    return (stated.os, stated.architecture) == ("linux", _processor())
+    reason = f"is for {first_names([*platforms])}, and this machine is {HERE}"
+    return refusal(archive.place, reason, f"build or pull the image with --platform {HERE}")
 
 
 def _image(archive: Archive, choice: _Choice) -> Image:
-    text = document(archive, choice.configuration, choice.digest)
-    digest = choice.digest or f"sha256:{hashlib.sha256(text).hexdigest()}"
-    stated = _parsed(archive, choice.configuration, TypeAdapter(_Configuration), text)
-    if not _is_for_here(stated):
+    name = choice.configuration
+    stated = _parsed(archive, name, TypeAdapter(_Configuration), choice.digest)
+    if str(stated) != HERE:
         raise _for_others(archive, [str(stated)])
-    contents = stated.rootfs.diff_ids
-    if len(contents) != len(choice.layers):
-        reason = f"has {len(choice.layers)} layers, and its configuration names {len(contents)}"
+    if len(stated.contents) != len(choice.layers):
+        reason = f"has {len(choice.layers)} layers, and its configuration {len(stated.contents)}"
         raise refusal(archive.place, reason)
-    execution = stated.config or _Execution()
-    command = (*(execution.Entrypoint or ()), *(execution.Cmd or ()))
-    variables = dict(one.split("=", 1) for one in execution.Env or () if "=" in one)
-    folder, user = execution.WorkingDir or "", execution.User or ""
-    _require_printable(archive, (*command, *variables, *variables.values(), folder))
+    command = (*(stated.entry or ()), *(stated.words or ()))
+    variables = dict(one.split("=", 1) for one in stated.variables or () if "=" in one)
+    folder, user = stated.folder or "", stated.user or ""
+    for text in (*command, *variables, *variables.values(), folder):
+        if not text.isprintable():
+            place, reason = f"{archive.place}: configuration", f"{text!r} cannot be printed"
+            remedy = "state it in the entry point's script instead, and build the image again"
+            raise refusal(place, reason, remedy)
     return Image(
         tag=choice.tags[0] if choice.tags else "",
-        digest=digest,
-        layers=tuple(map(Layer, choice.layers, contents)),
+        digest=choice.digest or f"sha256:{hashlib.sha256(document(archive, name)).hexdigest()}",
+        layers=tuple(zip(choice.layers, stated.contents, strict=True)),
         command=command,
         variables=variables,
         folder=folder,
@@ -264,22 +222,15 @@ def _image(archive: Archive, choice: _Choice) -> Image:
     )
 
 
-def _require_printable(archive: Archive, texts: Sequence[str]) -> None:
-    for text in texts:
-        if not text.isprintable():
-            place = f"{archive.place}: configuration"
-            remedy = "state it in the entry point's script instead, and build the image again"
-            raise refusal(place, f"{text!r} has characters that cannot be printed", remedy)
-
-
-def _parsed(archive: Archive, name: str, adapter: TypeAdapter[T], text: bytes) -> T:
+def _parsed(archive: Archive, name: str, adapter: TypeAdapter[T], digest: str = "") -> T:
+    """Return a document, after its digest was compared if it is known."""
     try:
-        return adapter.validate_json(text)
+        return adapter.validate_json(document(archive, name, digest))
     except ValidationError as error:
         raise ConfigError(
             Mistake(
                 f"{archive.place}: {name}"
-                + f": {format_path(detail['loc'])}" * bool(detail["loc"]),
+                + (f": {format_path(detail['loc'])}" if detail["loc"] else ""),
                 validation_messages.reason_and_remedy(detail)[0],
                 SAVE_AGAIN,
             )

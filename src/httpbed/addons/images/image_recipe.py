@@ -10,7 +10,6 @@ because httpbed has configured the network, and starts a client when its server 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from httpbed.addons.images.archive import refusal
@@ -62,6 +61,32 @@ def endpoint_recipe(name: str, image: Image, program: str) -> str:
     """Return the recipe of an endpoint of quic-interop-runner."""
     command = ", ".join(_quoted(_without_variables(word)) for word in image.command)
     folder = _quoted(_without_variables(image.folder or "/"))
+
+    def _role(table: str, role: str, requests: str, last: str) -> str:
+        return f"""\
+[{table}]
+program = {_quoted(program)}
+programs = ["{_STARTER}"]
+argv = [
+    "{_SHELL}", "{{folder}}/{_STARTER}", "{{content}}", "{{bodies}}", "{{folder}}",
+    "{{certificate}}", "{{certificate_key}}", "{{ca}}", {folder},
+    {requests}"--", {command},
+]
+stdout = "endpoint.txt"
+stderr = "endpoint.txt"
+{last}
+
+[{table}.environment]
+ROLE = "{role}"
+TESTCASE = "{{testcase}}"
+SSLKEYLOGFILE = ""
+QLOGDIR = ""
+
+[{table}.keep]
+keylog.environment = {{ SSLKEYLOGFILE = "{{keylog_file}}" }}
+qlog.environment = {{ QLOGDIR = "{{folder}}" }}
+"""
+
     return f"""\
 schema = 1
 name = {_quoted(name)}
@@ -83,44 +108,11 @@ source = "quic-interop-runner, README, Test Cases"
 refused.transfer = {_quoted(_NOT_HTTP)}
 refused.multiplexing = {_quoted(_NOT_HTTP)}
 
-{_run("run", program, command, folder, '"{requests}", ')}each_request = ["{{url}}"]
-
-{_environment("run", "client")}
-{_run("run_as.server", program, command, folder)}ready = {{ udp = [443] }}
-
-{_environment("run_as.server", "server")}
+{_role("run", "client", '"{requests}", ', 'each_request = ["{url}"]')}
+{_role("run_as.server", "server", "", "ready = { udp = [443] }")}
 [parse]
 parser = "none"
 file = "endpoint.txt"
-"""
-
-
-def _run(table: str, program: str, command: str, folder: str, requests: str = "") -> str:
-    return f"""\
-[{table}]
-program = {_quoted(program)}
-programs = ["{_STARTER}"]
-argv = [
-    "{_SHELL}", "{{folder}}/{_STARTER}", "{{content}}", "{{bodies}}", "{{folder}}",
-    "{{certificate}}", "{{certificate_key}}", "{{ca}}", {folder},
-    {requests}"--", {command},
-]
-stdout = "endpoint.txt"
-stderr = "endpoint.txt"
-"""
-
-
-def _environment(table: str, role: str) -> str:
-    return f"""\
-[{table}.environment]
-ROLE = "{role}"
-TESTCASE = "{{testcase}}"
-SSLKEYLOGFILE = ""
-QLOGDIR = ""
-
-[{table}.keep]
-keylog.environment = {{ SSLKEYLOGFILE = "{{keylog_file}}" }}
-qlog.environment = {{ QLOGDIR = "{{folder}}" }}
 """
 
 
@@ -148,13 +140,11 @@ def _note(image: Image, what: str) -> str:
 
 
 def _install(image: Image, contract: str = "") -> str:
-    prepared = f"contract = {_quoted(contract)}\n" if contract else ""
-    return f"[install]\nimage = {_quoted(image.digest)}\n{prepared}{_table(image.variables)}"
-
-
-def _table(variables: Mapping[str, str]) -> str:
-    lines = [f"{_quoted(key)} = {_quoted(value)}\n" for key, value in variables.items()]
-    return f"\n[install.variables]\n{''.join(lines)}" if lines else ""
+    lines = [f"[install]\nimage = {_quoted(image.digest)}\n"]
+    lines += [f"contract = {_quoted(contract)}\n"] if contract else []
+    lines += ["\n[install.variables]\n"] if image.variables else []
+    lines += [f"{_quoted(key)} = {_quoted(value)}\n" for key, value in image.variables.items()]
+    return "".join(lines)
 
 
 def _without_variables(text: str) -> str:

@@ -132,12 +132,12 @@ def _imported(
     texts = list[str]()
 
     def fill(root: Path) -> None:
-        tree, unpacking = Tree(root), Unpacking(archive, image)
+        unpacking = Unpacking(archive, image)
         step = f"unpacking {archive.place}"
         with build_steps.reported(step, say, how_far=unpacking.how_far):
-            unpacking.into(tree)
+            unpacking.into(root)
         if like is None:
-            image_recipe.prepare_endpoint(tree)
+            image_recipe.prepare_endpoint(Tree(root))
         texts.append(recipe(root))
 
     def recipe(root: Path) -> str:

@@ -7,21 +7,21 @@ hides all that they have in its folder.
 from __future__ import annotations
 
 import errno
+import os
 import posixpath
 import tarfile
 from collections.abc import Iterable
-from typing import BinaryIO
+from pathlib import Path
 
 from httpbed.addons.images.archive import (
     Allowance,
     Archive,
     Unpacked,
-    chunks,
     entries,
     refusal,
     require_digest,
 )
-from httpbed.addons.images.image import Image, Layer
+from httpbed.addons.images.image import Image
 from httpbed.addons.images.tree import Tree
 from httpbed.base.errors import RejectedValueError
 from httpbed.bed.toolbox import root_filesystem
@@ -35,6 +35,7 @@ _REFUSED = {
     tarfile.FIFOTYPE: "a named pipe",
 }
 OF_NAMES = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EINVAL})
+OF_NAMES |= {errno.ENOENT, errno.EEXIST}
 """Errors of a name or a link, not of this machine."""
 _BUILD_AGAIN = "build the image again without it"
 
@@ -47,40 +48,40 @@ class Unpacking:
         self._allowance = Allowance.of(archive.place, archive.size)
         self.entries = 0
 
-    def into(self, tree: Tree) -> None:
+    def into(self, root: Path) -> None:
         """Unpack the layers, the lowest first.
 
         Raises:
             ConfigError: A layer is missing, changed, damaged, too large, or no layer.
         """
-        for number, layer in enumerate(self._image.layers, start=1):
-            tree.begin_layer()
+        for number, (name, digest) in enumerate(self._image.layers, start=1):
+            tree = Tree(root)
             place = f"{self._archive.place}: layer {number} of {len(self._image.layers)}"
-            with self._archive.opened(layer.blob) as blob:
-                self._unpack(blob, layer, place, tree)
+            with self._archive.opened(name) as blob:
+                stream = Unpacked(blob, place, self._allowance)
+                for member, content in entries(place, stream):
+                    self._add(tree, member, content, place)
+                require_digest(self._archive, name, digest, stream.digest())
 
     def how_far(self) -> str:
         """Say how much is unpacked."""
         return f"{self.entries} entries, {self._allowance.used / 1e6:.0f} MB"
 
-    def _unpack(self, blob: BinaryIO, layer: Layer, place: str, tree: Tree) -> None:
-        stream = Unpacked(blob, place, self._allowance)
-        for tar, member in entries(place, stream):
-            self.entries += 1
-            if self.entries > MAX_ENTRIES:
-                reason = f"has more than {MAX_ENTRIES} files and folders"
-                raise refusal(self._archive.place, reason, "leave out of it what is not used")
-            try:
-                _add(tree, member, chunks(place, tar, member))
-            except RejectedValueError as error:
-                remedy = error.remedy or _BUILD_AGAIN
-                raise refusal(f"{place}: {member.name}", error.reason, remedy) from None
-            except OSError as error:
-                if error.errno not in OF_NAMES:
-                    raise
-                reason = f"cannot be written: {error.strerror}"
-                raise refusal(f"{place}: {member.name}", reason, _BUILD_AGAIN) from None
-        require_digest(self._archive, layer.blob, layer.content, stream.digest())
+    def _add(
+        self, tree: Tree, member: tarfile.TarInfo, content: Iterable[bytes], place: str
+    ) -> None:
+        self.entries += 1
+        if self.entries > MAX_ENTRIES:
+            reason = f"has more than {MAX_ENTRIES} files and folders"
+            raise refusal(self._archive.place, reason, "leave out of it what is not used")
+        try:
+            _add(tree, member, content)
+        except (OSError, ValueError) as error:  # ValueError: rejected, or a null character
+            cause = error.errno if isinstance(error, OSError) else None
+            if cause and cause not in OF_NAMES:
+                raise
+            reason = f"cannot be written: {os.strerror(cause)}" if cause else str(error)
+            raise refusal(f"{place}: {member.name}", reason, _BUILD_AGAIN) from None
 
 
 def _add(tree: Tree, member: tarfile.TarInfo, content: Iterable[bytes]) -> None:

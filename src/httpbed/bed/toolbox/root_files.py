@@ -61,12 +61,17 @@ def _library_folders(root: Path) -> list[Path]:
     return [folder for folder in (*machine, *tops) if folder.is_dir()]
 
 
-def resolved(root: Path, path: str) -> str | None:
-    """Resolve symbolic links as in a chroot; None if the path does not exist."""
+def resolved(root: Path, path: str, *, to_be_made: bool = False) -> str | None:
+    """Resolve symbolic links as in a chroot; None if the path does not exist.
+
+    A path that is to be made may lack its last parts, and leads nowhere above the root.
+    """
     todo, done = [part for part in path.split("/") if part], list[str]()
     links = 0
     while todo:
         part = todo.pop(0)
+        if part == ".." and not done and to_be_made:
+            return None
         if part in (".", ".."):
             done = done[:-1] if part == ".." else done
             continue
@@ -76,7 +81,7 @@ def resolved(root: Path, path: str) -> str | None:
             done = [] if target.startswith("/") else done
             todo = [part for part in target.split("/") if part] + todo
             links += 1
-        elif here.exists():
+        elif to_be_made or here.exists():
             done.append(part)
         else:
             return None
