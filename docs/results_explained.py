@@ -30,17 +30,18 @@ def section(file: Path) -> Iterator[str]:
         " took its cause away. [Each cell](../results/explained/README.md) has its times and what"
         " was lifted; that page also counts the cells that did not run again yet."
     )
-    head = ["campaign", "cells", "the slower one spends more on", "confirmed"]
+    head = ["campaign", "cells", "HTTP/3 faster", "the slower one spends more on", "confirmed"]
     yield table(head, [_row(study, some) for study, some in studies.items()])
 
 
 def _row(study: str, cells: Sequence[Cell]) -> list[str]:
     causes = Counter(cell["cause"] for cell in cells)
     confirmed = sum(any(lift["confirmed"] for lift in cell["lifts"]) for cell in cells)
-    is_of_loads = all("until" in cell for cell in cells)
+    is_of_loads = all("metric" in cell for cell in cells)
     return [
         study,
         str(len(cells)),
+        str(sum(http3_s < http2_s for http3_s, http2_s in (cell["again_s"] for cell in cells))),
         ", ".join(f"{cause} ({count})" for cause, count in causes.most_common()),
         "pages have no lifts" if is_of_loads else str(confirmed),
     ]

@@ -2,8 +2,9 @@
 
 An archive has only tables, so two trials of a cell run again, in virtual time and of one block:
 ``httpbed explain --why``. A transfer is lifted until the slower one is as fast as the other; a page
-gets its critical path. Cells are kept one by one, so the command may be ended and started again. A
-kept cell that differs no longer is dropped when the page is written::
+gets the critical path of the metric nearest to its study's. Cells are kept one by one, so the
+command may be ended and started again. When the page is written, a kept cell that differs no longer
+is dropped, and the others get the medians that are published then::
 
     nice python experiments/explain.py WORK [--only STUDY] [--most CELLS]
     python experiments/explain.py --page   # writes results/explained/README.md from what is kept
@@ -16,12 +17,15 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
+from itertools import zip_longest
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from httpbed.addons.pages.load.critical_path import goal_of
 from httpbed.results.sample import samples, scenario
 from httpbed.store import query
 
@@ -38,7 +42,6 @@ STUDIES = (
     "biswal2016/networks",
     "biswal2016/grid",
 )
-METRICS = ("request_time", "page_load_time")
 DIFFERS = 0.1
 """Relative difference of the medians from which on a cell is explained."""
 PROGRAMS = ("client", "stack", "http_version")
@@ -49,8 +52,9 @@ INTRODUCTION = (
     " 10 %, each with what the difference was spent on. Two trials of each cell, of one block, ran"
     " again in virtual time (`httpbed explain --why`, n = 1 each); so their times may differ from"
     " the published medians. *Saved*: what the slower trial took less once all lifts together were"
-    " in place; *of the difference*: how much of it that was. Pages have a critical path and no"
-    " lifts. Written by `python experiments/explain.py --page`."
+    " in place; *of the difference*: how much of it that was. Pages have no lifts but a critical"
+    " path, up to the metric that stands beside them. Written by `python experiments/explain.py"
+    " --page`."
 )
 RATIOS = "published HTTP/3 / HTTP/2 | again"
 
@@ -83,9 +87,13 @@ class Cell:
         return self.http3.median_s / self.http2.median_s
 
     @property
-    def difference_s(self) -> float:
-        """By how much the two medians differ."""
-        return abs(self.http3.median_s - self.http2.median_s)
+    def published(self) -> dict[str, Any]:
+        """Its medians, as they are kept."""
+        return {
+            "http2_s": self.http2.median_s,
+            "http3_s": self.http3.median_s,
+            "n": [self.http2.n, self.http3.n],
+        }
 
     @property
     def key(self) -> str:
@@ -102,10 +110,10 @@ def archive(study: str) -> Path:
 def cells(study: str) -> Iterator[Cell]:
     """Yield the cells of a published campaign that differ enough."""
     results = query.read(archive(study))
+    is_of_pages = results.document["workload"]["kind"] == "page"
+    metric = goal_of(results.experiment.report.metric) if is_of_pages else "request_time"
     groups = defaultdict[tuple[str, ...], dict[str, Side]](dict)
-    found = (samples(results, metric) for metric in METRICS)
-    observed = next(one for one in found if any(s.observed for s in one.values()))
-    for sample in observed.values():
+    for sample in samples(results, metric).values():
         values = [*sample.observed.values()]
         version = scenario(results, sample.levels).hops()[0].http_version
         same = tuple(level for name, level in sample.levels.items() if name not in PROGRAMS)
@@ -117,6 +125,16 @@ def cells(study: str) -> Iterator[Cell]:
             cell = Cell(study, sides["2"], sides["3"])
             if abs(cell.ratio - 1) > DIFFERS:
                 yield cell
+
+
+def in_turn(studies: Iterable[Iterable[Cell]]) -> Iterator[Cell]:
+    """Yield a cell of each campaign in turn, in an order that says nothing of its values.
+
+    So the cells that ran are a sample of each campaign's, whenever the command is ended.
+    """
+    shuffled = [sorted(some, key=lambda one: sha256(one.key.encode()).digest()) for some in studies]
+    for turn in zip_longest(*shuffled):
+        yield from filter(None, turn)
 
 
 def explain(cell: Cell, work: Path) -> dict[str, Any]:
@@ -138,11 +156,7 @@ def explain(cell: Cell, work: Path) -> dict[str, Any]:
         "study": cell.study,
         "http2": dict(cell.http2.levels),
         "http3": dict(cell.http3.levels),
-        "published": {
-            "http2_s": cell.http2.median_s,
-            "http3_s": cell.http3.median_s,
-            "n": [cell.http2.n, cell.http3.n],
-        },
+        "published": cell.published,
     }
     if done.returncode:
         return {**row, "failed": done.stderr.strip().splitlines()[-1].replace(f"{ROOT}/", "")[:300]}
@@ -230,8 +244,8 @@ def page(rows: list[dict[str, Any]], expected: Mapping[str, int]) -> str:
         "",
         "## Pages",
         "",
-        f"| cell | {RATIOS} | the slower one spends more on | largest share |",
-        "| --- | ---: | ---: | --- | --- |",
+        f"| cell | metric | {RATIOS} | the slower one spends more on | largest share |",
+        "| --- | --- | ---: | ---: | --- | --- |",
         *(_page_line(one) for one in done if "metric" in one),
         "",
     ]
@@ -280,7 +294,8 @@ def _transfer_line(one: Mapping[str, Any]) -> str:
 def _page_line(one: Mapping[str, Any]) -> str:
     cause = f"{one['cause']}: {one['cause_s']:.3g} s ({_share(one['cause_s'], one)})"
     share = f"{one['share']}: {one['share_s']:.3g} s"
-    return f"| {_cell_name(one)} | {_ratios(one)} | {cause} | {share} |"
+    metric = f"`{one['metric']}`"
+    return f"| {_cell_name(one)} | {metric} | {_ratios(one)} | {cause} | {share} |"
 
 
 def kept() -> list[dict[str, Any]]:
@@ -289,7 +304,7 @@ def kept() -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Explain cells that are not explained yet, the largest differences first, or write a page."""
+    """Explain cells that are not explained yet, or write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("work", nargs="?", type=Path, help="folder for the repeated trials")
     parser.add_argument("--only", choices=STUDIES, help="cells of this campaign alone")
@@ -302,16 +317,19 @@ def main() -> int:
         if words.work is None:
             parser.error("name a folder for the repeated trials, or give --page")
         known = {one["key"] for one in kept()}
-        left = [one for some in found.values() for one in some if one.key not in known]
-        left.sort(key=lambda one: -one.difference_s)
+        left = [one for one in in_turn(found.values()) if one.key not in known]
         for cell in left[: words.most]:
             print(cell.key, flush=True)
             row = explain(cell, words.work)
             with KEPT.open("a") as file:
                 file.write(json.dumps(row, sort_keys=True) + "\n")
     if words.only is None:
-        differing = {cell.key for some in found.values() for cell in some}
-        rows = [one for one in kept() if one["key"] in differing]
+        differing = {cell.key: cell for some in found.values() for cell in some}
+        rows = [
+            {**one, "published": differing[one["key"]].published}
+            for one in kept()
+            if one["key"] in differing
+        ]
         KEPT.write_text("".join(json.dumps(one, sort_keys=True) + "\n" for one in rows))
         PAGE.write_text(page(rows, {study: len(some) for study, some in found.items()}))
     return 0

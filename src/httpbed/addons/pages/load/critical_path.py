@@ -45,7 +45,9 @@ Goal = Literal[
     "largest_contentful_paint", "first_contentful_paint", "onload_time", "page_load_time"
 ]
 """The metric whose time a path divides."""
-GOALS = get_args(Goal)
+GOALS: tuple[Goal, ...] = get_args(Goal)
+NEAREST: dict[str, Goal] = {"network_page_load_time": "page_load_time"}
+"""The goals of metrics that no single moment ends."""
 
 BLOCKING = frozenset({"Blocking", "InBodyParserBlocking"})
 """Of the browser's words: what keeps a page from painting, or its parser from going on."""
@@ -172,6 +174,12 @@ def largest_image(load: BrowserLoad) -> PageRequest | None:
         return abs((one.ended_s or 0.0) - end_s) + abs((began or 0.0) - begin_s) / 10
 
     return min(images, key=distance, default=None)
+
+
+def goal_of(metric: str) -> Goal:
+    """Return the metric whose path explains another: LCP for metrics such as Speed Index."""
+    exact = next((goal for goal in GOALS if goal == metric), GOALS[0])
+    return NEAREST.get(metric, exact)
 
 
 def critical_path(

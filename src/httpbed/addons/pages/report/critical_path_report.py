@@ -9,7 +9,7 @@ from typing import Any
 
 from httpbed.addons.pages.load import critical_path
 from httpbed.addons.pages.load.browser_load import PageRequest
-from httpbed.addons.pages.load.critical_path import GOALS, SHARES, CriticalPath, PaintParts, Step
+from httpbed.addons.pages.load.critical_path import SHARES, CriticalPath, PaintParts, Step
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import waterfall
 from httpbed.report.document import Cell, Column, RowName, Table
@@ -60,12 +60,11 @@ def of_trial(results: Results, trial: PageTrial) -> LoadPath | None:
     """Read the path of a load; None if it fetched nothing."""
     described = scenario(results, trial.levels)
     link, way = described.bottleneck()
-    metric = results.experiment.report.metric
     path = critical_path.critical_path(
         trial.load,
         round_trip_s=described.rtt_s(described.access()),
         rate_bit_s=described.topology.links[link].directions()[way].mean_bit_s(),
-        goal=next((goal for goal in GOALS if goal == metric), GOALS[0]),
+        goal=critical_path.goal_of(results.experiment.report.metric),
     )
     return LoadPath(trial, path, critical_path.paint_parts(trial.load)) if path else None
 
