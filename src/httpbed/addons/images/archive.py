@@ -7,13 +7,14 @@ compared with its digest before anything uses it.
 
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
-import posixpath
+import os
 import tarfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +22,20 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from httpbed.addons.images.tree import Tree
 from httpbed.base import user_file
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import scratch
+from httpbed.bed.toolbox import root_files
 
 MAX_DOCUMENT_BYTES = 2**22
 """Of a manifest, an index or a configuration."""
 MAX_BLOBS = 10_000
 DOCUMENTS = ("index.json", "manifest.json")
 """Where an archive says what it contains: that of the OCI first, then that of docker save."""
+OF_NAMES = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EMLINK, errno.ENOTDIR, errno.EINVAL})
+OF_NAMES |= {errno.ENOENT, errno.EEXIST}
+"""Errors of a name or a link, not of this machine."""
 MAX_HEADER_BYTES = 2**20
 """Of the headers of one entry of a tar file; tarfile keeps them in memory."""
 MAX_BYTES = 2**33
@@ -48,36 +54,42 @@ def refusal(place: str, reason: str, remedy: str = SAVE_AGAIN) -> ConfigError:
 
 @dataclass
 class Allowance:
-    """The bytes that may still be unpacked from one archive."""
+    """What may still be unpacked from one archive."""
 
     place: str
     most: int
+    """Bytes."""
+    most_entries: int
     used: int = 0
+    entries: int = 0
 
     @classmethod
-    def of(cls, place: str, archive_bytes: int) -> Allowance:
+    def of(cls, place: str, archive_bytes: int, entries: int) -> Allowance:
         """Return the allowance of an archive of this size."""
-        return cls(place, min(MAX_BYTES, SPARED_BYTES + MAX_RATIO * archive_bytes))
+        return cls(place, min(MAX_BYTES, SPARED_BYTES + MAX_RATIO * archive_bytes), entries)
 
-    def take(self, count: int) -> None:
-        """Count unpacked bytes.
+    def take(self, count: int, entries: int = 0) -> None:
+        """Count unpacked bytes and entries.
 
         Raises:
             ConfigError: They are more than the archive may have.
         """
         self.used += count
+        self.entries += entries
+        remedy = "leave out of the image what the program does not use"
         if self.used > self.most:
             reason = f"unpacks to more than {self.most / 1e9:.1f} GB, the bound for its size"
-            raise refusal(
-                self.place, reason, "leave out of the image what the program does not use"
-            )
+            raise refusal(self.place, reason, remedy)
+        if self.entries > self.most_entries:
+            reason = f"has more than {self.most_entries} entries, files and folders"
+            raise refusal(self.place, reason, remedy)
 
 
 class Unpacked:
     """A decompressed stream: what is read from it is counted, bounded and hashed."""
 
     def __init__(self, raw: BinaryIO, place: str, allowance: Allowance) -> None:
-        self._place, self._allowance = place, allowance
+        self.place, self.allowance = place, allowance
         self._stream = self._guarded(_decompressed, raw)
         self._digest = hashlib.sha256()
         self.budget: int | None = None
@@ -91,11 +103,11 @@ class Unpacked:
         """
         size = CHUNK_BYTES if size < 0 else min(size, CHUNK_BYTES)
         data: bytes = self._guarded(self._stream.read, size)
-        self._allowance.take(len(data))
+        self.allowance.take(len(data))
         if self.budget is not None:
             self.budget -= len(data)
             if self.budget < 0:
-                raise refusal(self._place, f"has a header of more than {MAX_HEADER_BYTES} bytes")
+                raise refusal(self.place, f"has a header of more than {MAX_HEADER_BYTES} bytes")
         self._digest.update(data)
         return data
 
@@ -110,7 +122,7 @@ class Unpacked:
         try:
             return reads(*words)
         except (OSError, EOFError, zlib.error, ValueError) as error:  # ValueError: pyarrow's
-            raise refusal(self._place, f"is damaged: {error}") from None
+            raise refusal(self.place, f"is damaged: {error}") from None
 
 
 def _decompressed(raw: BinaryIO) -> Any:
@@ -125,25 +137,32 @@ def _decompressed(raw: BinaryIO) -> Any:
 
 @dataclass(frozen=True)
 class Archive:
-    """The blobs of an image, by name."""
+    """An archive, as a folder of files."""
 
     place: str
     """The path that the user gave."""
     size: int
     """Bytes of everything in it."""
-    blobs: Mapping[str, Path]
+    folder: Path
+
+    def find(self, name: str) -> Path | None:
+        """Return a file by its name in the archive, links followed within the archive."""
+        path = root_files.resolved(self.folder, name)
+        file = path and root_files.outside(self.folder, path)
+        return file if file and file.is_file() else None
 
     def opened(self, name: str) -> BinaryIO:
-        """Open a blob.
+        """Open a file.
 
         Raises:
             ConfigError: The archive lacks it.
         """
         try:
-            return self.blobs[posixpath.normpath(name)].open("rb")
-        except (KeyError, OSError):
-            remedy = f"{SAVE_AGAIN}, with all of its layers"
-            raise refusal(self.place, f"lacks {name}", remedy) from None
+            if file := self.find(name):
+                return file.open("rb")
+        except OSError:
+            pass
+        raise refusal(self.place, f"lacks {name}", f"{SAVE_AGAIN}, with all of its layers")
 
 
 @contextmanager
@@ -155,7 +174,7 @@ def opened(path: Path) -> Iterator[Archive]:
     """
     place = str(path)
     if path.is_dir():
-        yield _of_layout(path)
+        yield Archive(place, sum(one.stat().st_size for one in path.glob("blobs/sha256/*")), path)
         return
     with ExitStack() as stack:
         try:
@@ -169,43 +188,27 @@ def opened(path: Path) -> Iterator[Archive]:
         size = file.seek(0, io.SEEK_END)
         file.seek(0)
         folder = stack.enter_context(scratch.temporary("images"))
-        yield Archive(place, size, _unpacked(file, place, size, folder))
+        unpack(Unpacked(file, place, Allowance.of(place, size, MAX_BLOBS)), Tree(folder))
+        yield Archive(place, size, folder)
 
 
-def _of_layout(folder: Path) -> Archive:
-    """Return the archive in the folder of an OCI image layout."""
-    try:
-        blobs = [*(folder / "blobs/sha256").iterdir()]
-        size = sum(blob.stat().st_size for blob in blobs)
-    except OSError:
-        reason = "is no OCI image layout: its blobs/sha256 cannot be read"
-        remedy = "name the folder that has index.json and blobs"
-        raise refusal(str(folder), reason, remedy) from None
-    documents = [file for name in DOCUMENTS if (file := folder / name).is_file()]
-    files = (file for file in (*blobs, *documents) if file.is_file())
-    return Archive(str(folder), size, {str(one.relative_to(folder)): one for one in files})
+def unpack(stream: Unpacked, tree: Tree) -> None:
+    """Unpack a tar file into a tree.
 
-
-def _unpacked(file: BinaryIO, place: str, size: int, folder: Path) -> dict[str, Path]:
-    """Unpack a tar file's entries; of several of a name, the last counts."""
-    blobs, links = dict[str, Path](), dict[str, str]()
-    stream = Unpacked(file, place, Allowance.of(place, size))
-    for number, (member, content) in enumerate(entries(place, stream), start=1):
-        if number > MAX_BLOBS:
-            raise refusal(place, f"has more than {MAX_BLOBS} entries: it is no image")
-        name = posixpath.normpath(member.name)
-        if member.isreg() and not member.issparse():
-            blobs[name] = folder / str(number)
-            with blobs[name].open("xb") as blob:
-                blob.writelines(content)
-        elif member.issym():  # docker save before version 25 links to an equal layer
-            links[name] = posixpath.join(posixpath.dirname(name), member.linkname)
-        elif member.islnk():
-            links[name] = member.linkname
-    for name, target in links.items():
-        if target_blob := blobs.get(posixpath.normpath(target)):
-            blobs.setdefault(name, target_blob)
-    return blobs
+    Raises:
+        ConfigError: It is no tar file, or damaged, too large, or one of its entries is refused.
+    """
+    for member, content in _entries(stream):
+        stream.allowance.take(0, entries=1)
+        try:
+            tree.add(member, content)
+        except (OSError, ValueError) as error:  # ValueError: rejected, or a null character
+            cause = error.errno if isinstance(error, OSError) else None
+            if cause and cause not in OF_NAMES:
+                raise
+            reason = f"cannot be written: {os.strerror(cause)}" if cause else str(error)
+            place = f"{stream.place}: {member.name}"
+            raise refusal(place, reason, "build the image again without it") from None
 
 
 class _Header(tarfile.TarInfo):
@@ -219,12 +222,8 @@ class _Header(tarfile.TarInfo):
         return header
 
 
-def entries(place: str, stream: Unpacked) -> Iterator[tuple[tarfile.TarInfo, Iterator[bytes]]]:
-    """Yield each entry of a tar file with its content; what the headers take is bounded.
-
-    Raises:
-        ConfigError: It is no tar file, or it is damaged or ends too early.
-    """
+def _entries(stream: Unpacked) -> Iterator[tuple[tarfile.TarInfo, Iterator[bytes]]]:
+    """Yield each entry of a tar file with its content; what the headers take is bounded."""
     stream.budget = MAX_HEADER_BYTES
     file: Any = stream  # of which tarfile only reads
     try:
@@ -234,10 +233,10 @@ def entries(place: str, stream: Unpacked) -> Iterator[tuple[tarfile.TarInfo, Ite
                     raise tarfile.ReadError("an entry has a negative size")
                 tar.members.clear()  # type: ignore[attr-defined]  # else all are kept
                 stream.budget = None
-                yield member, _chunks(place, tar, member)
+                yield member, _chunks(f"{stream.place}: {member.name}", tar, member)
                 stream.budget = MAX_HEADER_BYTES
     except (tarfile.TarError, ValueError, OverflowError, RecursionError, IndexError) as error:
-        raise refusal(place, f"is no tar file, or a damaged one: {error}") from None
+        raise refusal(stream.place, f"is no tar file, or a damaged one: {error}") from None
 
 
 def _chunks(place: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
@@ -247,9 +246,9 @@ def _chunks(place: str, tar: tarfile.TarFile, member: tarfile.TarInfo) -> Iterat
             left -= len(chunk)
             yield chunk
     except tarfile.TarError as error:
-        raise refusal(f"{place}: {member.name}", f"is damaged: {error}") from None
+        raise refusal(place, f"is damaged: {error}") from None
     if left:
-        raise refusal(f"{place}: {member.name}", "ends before its end")
+        raise refusal(place, "ends before its end")
 
 
 def document(archive: Archive, name: str, digest: str = "") -> bytes:

@@ -155,9 +155,9 @@ def read(archive: Archive, tag: str | None) -> Image:
 
 def _choices(archive: Archive) -> Iterator[_Choice]:
     layout, saves = DOCUMENTS
-    if layout in archive.blobs:
+    if archive.find(layout):
         yield from _of_indexes(archive, _parsed(archive, layout, TypeAdapter(_Index)))
-    elif saves in archive.blobs:
+    elif archive.find(saves):
         for saved in _parsed(archive, saves, _Saves):
             name = saved.Config.rpartition("/")[2].removesuffix(".json")
             digest = f"sha256:{name}" if len(name) == 2 * hashlib.sha256().digest_size else ""

@@ -3,21 +3,32 @@
 A layer's names are a stranger's. Links of the image are followed within the image only, so nothing
 outside of the top folder is read or written. Files belong to the user, or to nobody if root runs
 httpbed, because programs under test then do.
+
+Whiteouts are those of OCI layers: ``.wh.NAME`` hides NAME of the layers below, ``.wh..wh..opq``
+hides all that they have in its folder.
 """
 
 from __future__ import annotations
 
 import os
+import posixpath
 import shutil
+import tarfile
 from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 
 from httpbed.base.errors import RejectedValueError
 from httpbed.bed.machine import unprivileged
-from httpbed.bed.toolbox import root_files
+from httpbed.bed.toolbox import root_files, root_filesystem
 
 MAX_DEPTH = 100
+HIDES, HIDES_ALL, OF_AUFS = ".wh.", ".wh..wh..opq", ".wh..wh."
+_REFUSED = {
+    tarfile.CHRTYPE: "a device node",
+    tarfile.BLKTYPE: "a device node",
+    tarfile.FIFOTYPE: "a named pipe",
+}
 _LATEST_S = 2**33
 _PROGRAM, _FILE = 0o755, 0o644
 
@@ -34,6 +45,29 @@ class Tree:
         self._fresh = set[Path]()
         self._last: tuple[list[str], Path] = ([], top)
         self._own(top)
+
+    def add(self, member: tarfile.TarInfo, content: Iterable[bytes]) -> None:
+        """Write an entry of a tar file, or do what a whiteout says."""
+        folder, name = posixpath.split(member.name.rstrip("/"))
+        if name == HIDES_ALL:
+            self.hide_below(folder)
+        elif name.startswith(OF_AUFS):
+            return  # other marks of aufs, which the OCI does not have
+        elif name.startswith(HIDES):
+            self.hide(posixpath.join(folder, name.removeprefix(HIDES)))
+        elif member.ischr() and posixpath.normpath(member.name) in root_filesystem.DEVICES:
+            return  # every part has these of this machine
+        elif member.isdir():
+            self.make_folder(member.name)
+        elif member.issym():
+            self.link(member.name, member.linkname)
+        elif member.islnk():
+            self.link_hard(member.name, member.linkname)
+        elif member.isreg() and not member.issparse():
+            runs = bool(member.mode & 0o111)
+            self.write(member.name, content, runs=runs, at_s=member.mtime)
+        else:
+            raise RejectedValueError(f"is {_REFUSED.get(member.type, 'an entry of unknown kind')}")
 
     def make_folder(self, name: str) -> None:
         """Make a folder, or keep the one that is there."""
