@@ -193,6 +193,7 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
     share, share_s = max(difference["shares"].items(), key=lambda one: one[1])
     whole = {f"{one['block']}/{one['trial']}": one for one in found["loads"]}
     slow, fast = (_steps(whole[difference[name]]) for name in ("slow", "fast"))
+    held = whole[difference["slow"]]["held"]
     parts = {what: slow.get(what, 0.0) - fast.get(what, 0.0) for what in {*slow, *fast}}
     what = max(parts, key=lambda part: parts[part])
     return {
@@ -203,6 +204,8 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
         "cause_s": parts[what],
         "share": share,
         "share_s": share_s,
+        "held": held["knob"] if held else None,
+        "held_s": held["idle_s"] if held else 0.0,
         "lifts": [],
     }
 
@@ -293,6 +296,8 @@ def _transfer_line(one: Mapping[str, Any]) -> str:
 
 def _page_line(one: Mapping[str, Any]) -> str:
     cause = f"{one['cause']}: {one['cause_s']:.3g} s ({_share(one['cause_s'], one)})"
+    if one.get("held"):
+        cause += f"; `{one['held']}` held bodies while the link was idle for {one['held_s']:.3g} s"
     share = f"{one['share']}: {one['share_s']:.3g} s"
     metric = f"`{one['metric']}`"
     return f"| {_cell_name(one)} | {metric} | {_ratios(one)} | {cause} | {share} |"
