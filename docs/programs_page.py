@@ -44,6 +44,7 @@ SURPRISES = {
     "traefik": "over HTTP/2 to Envoy it passes requests of HTTP/3 on, which Envoy answers with 400",
     "wget2": "of an upload over HTTP/1.1 it sends 16 kB, and ends with status 0",
     "quinn": "resumes no session of an earlier run: tickets stay in memory",
+    "msquic": "looks the server's name up itself; it takes no address beside the name",
     "tquic": "sends parallel responses one after another, in the order of the requests",
 }
 """Program -> its first surprise, where one is known."""
@@ -59,7 +60,6 @@ ABSENT = """These were looked for, and have no recipe, for these reasons:
 | WebKit (Debian's webkit2gtk-driver) | its network library, libsoup, has no HTTP/3 |
 | tokio-quiche | its transport is quiche, which `httpbed-quiche` runs; 335 packages to build |
 | noq | a fork of quinn, which `quinn` runs |
-| msquic | in a registry, not added yet |
 | s2n-quic | the registry of crates has no glue between it and an HTTP/3 library |
 | Node.js | the stock executable has no `node:quic` |"""
 PUBLISHED = Path(__file__).resolve().parent.parent / "results"

@@ -2,9 +2,12 @@
 
 mod lines;
 mod options;
-#[cfg(feature = "quinn")]
+#[cfg(any(feature = "msquic", feature = "quinn"))]
 mod over_h3;
 
+#[cfg(feature = "msquic")]
+#[path = "stacks/msquic.rs"]
+mod stack;
 #[cfg(feature = "quinn")]
 #[path = "stacks/quinn.rs"]
 mod stack;

@@ -91,6 +91,7 @@ impl Options {
     }
 
     /// Returns a new file for a connection's qlog, if one is wanted.
+    #[cfg_attr(feature = "msquic", expect(dead_code, reason = "msquic writes no qlog"))]
     pub fn qlog_file(&self, connection: &str) -> Result<Option<File>, Failure> {
         let file = |folder: &PathBuf| File::create(folder.join(format!("{connection}.sqlog")));
         Ok(self.qlog.as_ref().map(file).transpose()?)

@@ -339,6 +339,7 @@ _RUST = Contents(
         (
             *("cargo", "rustc", "rustfmt", "rust-clippy"),
             *("gcc", "g++", "libc6-dev", "cmake", "make", "git", "libclang-dev"),
+            *("libnuma-dev", "perl"),
             *_SHELL,
         )
     ),
@@ -346,6 +347,13 @@ _RUST = Contents(
 """quiche needs a newer Rust than Debian stable has."""
 QUICHE = Cargo("httpbed-quiche", "crates/httpbed-quiche", _RUST, "3 min, most of it for BoringSSL")
 QUINN = Cargo("httpbed-quinn", "crates/httpbed-stacks", _RUST, "1 min", "quinn")
+MSQUIC = Cargo(
+    "httpbed-msquic",
+    "crates/httpbed-stacks",
+    _RUST,
+    "several minutes, most of them for OpenSSL",
+    "msquic",
+)
 TQUIC = Cargo("httpbed-tquic", "crates/httpbed-stacks", _RUST, QUICHE.lasts, "tquic")
 GO = Go(
     "httpbed-go",
@@ -353,5 +361,7 @@ GO = Go(
     Contents("sid", frozenset(("golang-go", *_SHELL))),
     "1 min, most of it for Go's own library",
 )
-PROGRAMS: Mapping[str, Compiled] = {program.name: program for program in (QUICHE, QUINN, TQUIC, GO)}
+PROGRAMS: Mapping[str, Compiled] = {
+    program.name: program for program in (QUICHE, QUINN, TQUIC, MSQUIC, GO)
+}
 """By name, as recipes write it."""
