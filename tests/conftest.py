@@ -10,6 +10,8 @@ from collections.abc import Generator
 import hypothesis
 import pytest
 
+import command_line
+from command_line import Command
 from httpbed.base.errors import HostError
 from httpbed.bed.machine import doctor
 
@@ -36,6 +38,12 @@ def _refusal() -> str:
     except HostError as error:
         return str(error)
     return ""
+
+
+@pytest.fixture
+def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
+    """Return a function that runs httpbed and returns its exit code, stdout and stderr."""
+    return command_line.command(monkeypatch, capfdbinary)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, Outcome, Record, Trial
 from httpbed.programs import catalog
+from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from recorded import DEMO
@@ -32,9 +34,15 @@ levels = { loss = ["2 %"] }
 """The same experiment, with a scale of three trials."""
 
 
+@cache
 def loaded(text: str = SMALL, scale: ScaleName | None = None) -> LoadedExperiment:
     """Read an experiment."""
-    return preparation.load(text, catalog.load(), options=DesignOptions(scale))
+    return preparation.load(text, _catalog(), options=DesignOptions(scale))
+
+
+@cache
+def _catalog() -> Catalog:
+    return catalog.load()
 
 
 def manifest(

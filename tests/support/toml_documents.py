@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -20,8 +21,13 @@ PARTS = (
 
 def schema_errors(document: Mapping[str, Any]) -> list[str]:
     """List how a document violates the published JSON Schema."""
-    errors = Draft202012Validator(experiment_schema()).iter_errors(dict(document))
+    errors = _validator().iter_errors(dict(document))
     return [f"{error.json_path}: {error.message}" for error in errors]
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(experiment_schema())
 
 
 def as_toml(document: Mapping[str, Any]) -> str:
