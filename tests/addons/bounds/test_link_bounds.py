@@ -129,10 +129,6 @@ def test_recorded_attempts_are_possible(name: str) -> None:
     assert not {one for one in broken(observed, name) if one.startswith("possible")}
 
 
-def test_the_attempt_without_planted_faults_is_possible() -> None:
-    assert broken(witnessed(recorded_evidence(H2_LOSS))) == set()
-
-
 def test_the_figure_nearest_to_its_bound_is_reported() -> None:
     """The check shows the figure and the bound."""
     told = {check.name: check.figure for check in checks(recorded_evidence(H2_LOSS))}

@@ -11,7 +11,7 @@ import pytest
 
 from httpbed.addons.calibration import cell_runner, cells, session
 from httpbed.addons.calibration.cell import ABOUT_S, SCALES, Cell, Scale, about
-from httpbed.addons.calibration.cells import BURST_PACKETS, EXTENTS, all_cells
+from httpbed.addons.calibration.cells import BURST_PACKETS, all_cells
 from httpbed.base.errors import BedError
 
 GUIDE = Path(__file__).parents[3] / "docs/guides/calibration.md"
@@ -40,25 +40,6 @@ def test_every_cell_claims_something_and_sends_something(scale: Scale) -> None:
     tried = all_cells(scale)
     assert tried[0] == cells.floor()
     assert all(cell.claims and (cell.flows or cell.stream) for cell in tried)
-
-
-@pytest.mark.parametrize("bit_s", EXTENTS["full"].rates)
-def test_rates_are_offered_more_than_they_carry(bit_s: int) -> None:
-    """Offered less, the link would pass with any rate."""
-    cell = cells.rate_cell(bit_s, 1.0)
-    for flow in cell.flows:
-        offered = sum(flow.sizes()) * 8 / flow.lasts_s()
-        assert offered > 1.05 * bit_s
-    assert cell.lasts_s() > sum(cell.flows[0].sizes()) * 8 / bit_s
-
-
-@pytest.mark.parametrize(
-    ("bit_s", "share"),
-    [(50_000, 0.005), (10**6, 0.002), (10**7, 0.002), (10**8, 0.002), (10**9, 0.01)],
-)
-def test_tolerances_of_rates_are_those_demanded(bit_s: int, share: float) -> None:
-    """0.2 % at 1, 10 and 100 Mbit/s, 0.5 % at 50 kbit/s, 1 % at 1 Gbit/s."""
-    assert cells.rate_tolerance(bit_s) == share
 
 
 def test_bursts_fit_the_smallest_receive_buffer() -> None:

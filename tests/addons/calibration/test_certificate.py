@@ -44,14 +44,6 @@ def _own_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certificate, "identity", lambda *_: dict(OWN))
 
 
-def test_what_lies_between_cells_that_passed_is_covered() -> None:
-    """A cell that failed parts the range; its neighbours are covered as they are."""
-    covered = envelope.envelope(
-        verdict({"rate_bit_s": bit_s}, passed=bit_s != 4) for bit_s in (1, 2, 4, 8, 16)
-    )
-    assert covered == {"rate_bit_s": [[1.0, 2.0], [8.0, 16.0]]}
-
-
 @given(st.dictionaries(st.integers(1, 100), st.booleans(), min_size=1), st.floats(0, 101))
 def test_a_value_is_covered_if_both_neighbours_passed(tried: dict[int, bool], value: float) -> None:
     """The definition, said another way."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -162,21 +161,6 @@ def by(results: Results) -> ArmJudgement:
     """Judge the campaign's only claim."""
     (found,) = judging.judge(results)
     return found.main
-
-
-def bent(levels: Mapping[str, str], block: int) -> Ending:
-    """HTTP/2 takes a quarter of the time of HTTP/1.1, and HTTP/3 as long as HTTP/2."""
-    noise = 1 + 0.01 * random.Random(f"{levels} {block}").random()  # noqa: S311 - planted
-    return campaigns.timed(noise * (4.0 if levels["http_version"] == "1.1" else 1.0))
-
-
-def test_a_knee_is_found_in_a_campaign() -> None:
-    """The time falls steeply, and then no more: the exponent rises, so the knee is below 0."""
-    found = judged(CLAIM, bent)
-    assert found.verdict == "reproduced"
-    assert found.estimate is not None
-    slope = np.log(4) / np.log(2 / 1.1)
-    assert found.estimate.value.value == pytest.approx(-slope, rel=0.05)
 
 
 @pytest.mark.parametrize("claim", [CLAIM, FLIPS])

@@ -223,13 +223,6 @@ def test_a_cell_with_one_value_is_a_missing_one() -> None:
     assert judged(claim.replace("< 1.2", "< 0.5"), fails_at_0).main.verdict == "contradicted"
 
 
-def test_one_block_bounds_no_largest_cell() -> None:
-    """It has no spread."""
-    claim = AT_2.replace('where = { loss = "2 %" }\n', EVERY) + FASTER.replace("< 1", "< 1000")
-    found = judged(claim + 'take = "largest"\n', planted, 1).main
-    assert (found.verdict, found.estimate) == ("open", None)
-
-
 def test_a_conjunction_needs_all_of_its_claims() -> None:
     """One contradicted claim contradicts it."""
     other = (AT_2 + FASTER).replace('id = "a"', 'id = "b"')

@@ -67,15 +67,6 @@ def test_equal_machines_do_not_differ() -> None:
     assert [cell.text for cell in blocks] == ["1-7", "8-14"]
 
 
-def test_ratios_within_blocks_do_not_depend_on_a_slow_machine() -> None:
-    """The comparison of HTTP/3 with HTTP/2 is the same with a slow machine and without."""
-    found = [
-        [row.ratio.value for _, row in find(campaign(slow)).rows() if row.ratio]
-        for slow in (1.0, 4.0)
-    ]
-    assert found[0] == found[1]
-
-
 def test_a_block_on_two_machines_is_a_note() -> None:
     """A resumed block may have been finished elsewhere."""
     results = campaign(1.0)

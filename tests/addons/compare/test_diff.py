@@ -5,20 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-import command_line
 import stored_campaigns
 from command_line import Command
 from httpbed.store import campaign as campaigns
 
 BLOCKS = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 8")
-
-
-@pytest.fixture
-def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Return a function that runs httpbed in this process."""
-    return command_line.command(monkeypatch, capfdbinary)
 
 
 def made(directory: Path, factor: float, text: str = BLOCKS, sha256: str = "a" * 64) -> Path:

@@ -15,8 +15,8 @@ from httpbed.addons.conformance import (
     envelope_suite,
 )
 from httpbed.addons.conformance.competition import SharedTransfer, Split
-from httpbed.addons.conformance.envelope import Envelope, envelope, epochs
-from httpbed.addons.conformance.flight import Floats, Packets
+from httpbed.addons.conformance.envelope import Envelope, envelope
+from httpbed.addons.conformance.flight import Floats
 from httpbed.addons.conformance.judgement import ConformanceEvidence
 from httpbed.addons.conformance.properties import PropertyResult, Transfers
 from httpbed.addons.conformance.sender import SenderKey
@@ -73,18 +73,6 @@ def test_a_far_point_widens_no_envelope() -> None:
 )
 def test_points_without_a_region_have_no_envelope(points: Floats) -> None:
     assert envelope([points]) is None
-
-
-def test_an_epoch_is_ten_round_trips() -> None:
-    """Packets of 1500 bytes each 2 ms wait 3 ms; every second one is the sender's."""
-    sent = np.arange(5000, dtype=np.float64) * 0.002
-    sizes, numbers = np.full(5000, 1500), np.arange(5000)
-    left = sent + 0.02 + 0.0012 + 0.003
-    every = Packets(sent, left, sizes, numbers)
-    own = Packets(left[::2], left[::2], sizes[::2], numbers[::2])
-    points = epochs(own, every, rate_bit_s=10e6, delay_s=0.02, interval_s=(1.0, 5.1))
-    assert points[:, 0] == pytest.approx([3.0] * 10)
-    assert points[:, 1] == pytest.approx([3.0] * 10, rel=0.02)
 
 
 def transfers(**of: Floats) -> Transfers:

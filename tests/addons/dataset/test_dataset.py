@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,9 +16,7 @@ from hypothesis import strategies as st
 import campaigns
 from campaigns import Ending
 from httpbed.addons.dataset import dataset_table, trial_columns
-from httpbed.addons.dataset.trial_columns import ARROW_TYPES, described
-from httpbed.experiment.impairments.registry import ALL, Impaired
-from httpbed.experiment.metric import METRICS
+from httpbed.addons.dataset.trial_columns import ARROW_TYPES
 from httpbed.experiment.roles import HttpVersion, ServerRole
 from httpbed.experiment.scenario import Scenario
 
@@ -59,10 +58,14 @@ def ends(levels: Mapping[str, str], block: int) -> Ending | float | None:
     return 1.0 + block / 10
 
 
+@functools.cache
+def planted() -> dataset_table.TrialDataset:
+    return dataset_table.make([campaigns.campaign(ends, manifest=MANIFEST)])
+
+
 def rows(**chosen: Any) -> list[dict[str, Any]]:
     """Return the rows of the planted campaign with these values."""
-    made = dataset_table.make([campaigns.campaign(ends, manifest=MANIFEST)])
-    found: list[dict[str, Any]] = made.table.to_pylist()
+    found: list[dict[str, Any]] = planted().table.to_pylist()
     return [row for row in found if all(row[name] == value for name, value in chosen.items())]
 
 
@@ -134,7 +137,7 @@ def test_campaigns_of_one_name_are_told_apart_by_the_folders_above() -> None:
 
 def test_every_column_has_a_type_and_a_description() -> None:
     """In the table too, as metadata of its fields."""
-    made = dataset_table.make([campaigns.campaign(ends, manifest=MANIFEST)])
+    made = planted()
     for column, field in zip(made.columns, made.table.schema, strict=True):
         assert field.name == column.name
         assert field.type == ARROW_TYPES[column.kind]
@@ -144,22 +147,6 @@ def test_every_column_has_a_type_and_a_description() -> None:
         is_number = column.kind in {"integer", "number"}
         assert bool(column.unit) == is_number, column.name
         assert pc.count(made.table[column.name]).as_py() > 0, "a column without any value"
-
-
-def test_no_metric_has_the_name_of_a_feature() -> None:
-    """Or the dataset would mix what was configured with what was observed."""
-    made = dataset_table.make([campaigns.campaign(ends, manifest=MANIFEST)])
-    features = {
-        column.name for column in made.columns if not column.source.startswith(("wire", "client"))
-    }
-    assert not features & METRICS.keys()
-
-
-@pytest.mark.parametrize("impairment", ALL, ids=lambda one: one.field)
-def test_every_impairment_has_columns_with_its_own_description(impairment: Any) -> None:
-    """A new impairment without columns would be missing from every dataset."""
-    assert impairment.features
-    assert described(Impaired, impairment.field)
 
 
 LINK = st.fixed_dictionaries(

@@ -51,7 +51,7 @@ def searched(
         return bisection.search(tree, ends, judge, measure, lambda _: None)
 
 
-@pytest.mark.parametrize("guilty", [1, 2, 31, 32, 33, 63, 64])
+@pytest.mark.parametrize("guilty", [1, 32, 64])
 def test_the_planted_commit_is_found_in_six_steps(
     history: tuple[Path, list[str]], tmp_path: Path, guilty: int
 ) -> None:
@@ -102,14 +102,6 @@ def test_a_count_may_be_zero_before_or_after() -> None:
     for same in (old, new):
         with pytest.raises(BisectionError, match="not worse"):
             bisection.limit(new, same, "request_time")
-
-
-def test_a_commit_of_another_history_is_refused(history: tuple[Path, list[str]]) -> None:
-    """As one after the bad revision is."""
-    tree = git(history[0], "mktree")
-    other = git(history[0], "commit-tree", tree, "-m", "other")
-    with pytest.raises(ConfigError, match="is not before"):
-        bisection.resolve(history[0], other, "HEAD")
 
 
 def test_commits_that_do_not_build_are_skipped(
@@ -180,22 +172,12 @@ def test_wrong_revisions_are_refused(
     assert [mistake.place for mistake in refused.value.mistakes] == places
 
 
-def test_a_build_that_prints_much_is_kept_short(tmp_path: Path) -> None:
-    """Of 50 MB the last megabyte, with its end."""
-    log = io.BytesIO()
-    command = "head -c 50000000 /dev/zero | tr '\\0' x; echo end"
-    assert bisection.build(command, tmp_path, log, timeout_s=60.0) == ""
-    assert len(log.getvalue()) == bisection.LOG_BYTES
-    assert log.getvalue().endswith(b"end\n")
-
-
 @pytest.mark.parametrize(
     ("command", "limit_s", "reason"),
     [
         ("true", 100, ""),
         ("exit 3", 100, "exit code 3"),
         ("kill -9 $$", 100, "exit code 137"),
-        ("sleep 1234", 1, "took longer than 1 s"),
         ("sleep 1234 & true", 100, ""),
         ("setsid sleep 1234 & exit 3", 100, "exit code 3"),
         ("setsid sleep 1234 & sleep 1234", 1, "took longer than 1 s"),

@@ -11,7 +11,6 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-import command_line
 import stored_campaigns
 from command_line import Command
 
@@ -37,12 +36,6 @@ BMF_SCHEMA = {
     },
 }
 """Bencher's published schema, bencher.dev/bmf.json (draft 7)."""
-
-
-@pytest.fixture
-def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Return a function that runs httpbed and returns its exit code, stdout and stderr."""
-    return command_line.command(monkeypatch, capfdbinary)
 
 
 def made(directory: Path, slower: Mapping[str, float], text: str = BLOCKS) -> Path:

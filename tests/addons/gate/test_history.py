@@ -10,19 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import command_line
 import stored_campaigns
 from command_line import Command
 from git_repositories import git
 from httpbed.addons.gate import history, trend
 from httpbed.addons.gate.history import Branch, Entry, Folder
 from httpbed.base.errors import ConfigError
-
-
-@pytest.fixture
-def httpbed(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """Return a function that runs httpbed and returns its exit code, stdout and stderr."""
-    return command_line.command(monkeypatch, capfdbinary)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.handover.handover_model import Handover, handover_of
+from httpbed.addons.handover.handover_model import Handover
 from httpbed.experiment import parser
 from httpbed.experiment.scenario import Scenario
 
@@ -38,26 +38,6 @@ def scenario(**handover: Any) -> Scenario:
     document = copy.deepcopy(TWO_LINKS)
     document["handover"].update(handover)
     return Scenario.model_validate(document)
-
-
-def test_the_client_begins_on_the_first_link_of_the_hand_over() -> None:
-    """Its route uses that link; the other links are standby."""
-    assert [link for link, _ in scenario().access()] == [0, 2]
-    turned = scenario(links=["cellular", "wifi"])
-    assert [link for link, _ in turned.access()] == [1, 2]
-    assert turned.access_links == (1, 0)
-    assert turned.standby == {0}
-
-
-def test_the_client_switches_from_each_link_to_the_next_and_then_to_the_first() -> None:
-    """Repeated hand-overs cycle through the links."""
-    handover = handover_of(scenario(when={"every": "5 s"}))
-    assert handover is not None
-    assert [handover.from_and_to(number) for number in (1, 2, 3)] == [
-        ("wifi", "cellular"),
-        ("cellular", "wifi"),
-        ("wifi", "cellular"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,11 @@ from httpbed.addons.handover.handover_model import Handover, handover_of
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent
 from httpbed.trial.evidence import AttemptEvidence
 from planted import ended, logged
-from recorded import HANDED_OVER, chains, observations, recorded_evidence, trial
+from recorded import HANDED_OVER, chains, recorded_evidence, trial
 
 MS = 10**6
 (CHAIN,) = chains(HANDED_OVER)
 SCENARIO = trial(HANDED_OVER).scenario()
-HOP = CHAIN.hops[0]
 
 
 def taken(evidence: AttemptEvidence) -> dict[tuple[str, str], float]:
@@ -39,17 +38,6 @@ def test_a_recorded_migration_takes_about_one_round_trip() -> None:
     assert values["migrations_failed", ""] == 0
     assert values["bytes_fetched_twice", ""] == 0
     assert {item for _, item in values} == {""}
-
-
-def test_metrics_of_hand_overs_stand_beside_the_trials_others() -> None:
-    """A migrated connection is one connection."""
-    evidence = recorded_evidence(HANDED_OVER)
-    told = observations(evidence, HANDED_OVER)
-    values = {observation.metric: observation.value for observation in told if not observation.item}
-    assert values["connections"] == 1
-    assert len(HOP.near(evidence.connections)) == 2
-    assert values["request_time"] == pytest.approx(0.5, abs=0.1)
-    assert "delivery_silence" in values
 
 
 def moved(*at_ms: int) -> AttemptEvidence:
@@ -88,15 +76,6 @@ def test_each_hand_over_and_the_worst_have_a_value() -> None:
     assert silences == {"hand-over 1": 0.021, "hand-over 2": 0.101, "": 0.101}
     paths = {item: value for (name, item), value in values.items() if name == "new_path_delay"}
     assert paths == {"hand-over 1": 0.0205, "hand-over 2": 0.0305, "": 0.0305}
-
-
-def test_there_is_no_worst_value_if_a_hand_over_has_none() -> None:
-    """A hand-over that was never followed would be the slowest."""
-    wifi = dict.fromkeys(range(5, 200), 1500)
-    cellular = dict.fromkeys(range(220, 600), 1500)
-    values = taken(delivered(moved(200, 400), wifi=wifi, cellular=cellular))
-    paths = {item: value for (name, item), value in values.items() if name == "new_path_delay"}
-    assert paths == {"hand-over 1": 0.0205}
 
 
 def test_silence_lasts_until_the_end_if_nothing_arrives() -> None:

@@ -26,16 +26,6 @@ from recorded_handover import (
 )
 
 
-def test_packets_show_a_migrated_connection() -> None:
-    """The verdict has both addresses and the sizes of the first datagrams."""
-    evidence = observed()
-    check = of_subject(evidence)
-    before, after = on(evidence, "wifi")["client"], on(evidence, "cellular")["client"]
-    assert check.passed is True
-    assert check.figure.startswith(f"migrated: same connection, from {before} to {after}, no hand")
-    assert "1200" in check.figure
-
-
 @pytest.mark.parametrize(
     ("how", "words"),
     [({"opening": "initial"}, "QUIC, with"), ({"protocol": "tcp", "opening": None}, "TCP")],

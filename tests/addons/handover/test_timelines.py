@@ -41,13 +41,6 @@ def test_a_curve_rises_during_each_millisecond_with_packets() -> None:
     assert curve.end_bytes == 2100
 
 
-def test_without_an_origin_the_first_delivery_is_zero() -> None:
-    """Files of others may lack the line."""
-    curve, _ = deliveries("bin\tlink\tbytes\n7\twifi\t100\n9\twifi\t100\n")
-    assert corners(curve)[1:3] == [(0.0, 0.0), (0.001, 100.0)]
-    assert curve.end_s == pytest.approx(0.003)
-
-
 @pytest.mark.parametrize(
     "text",
     [

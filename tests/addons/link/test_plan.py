@@ -28,13 +28,6 @@ def test_each_direction_has_losses_of_its_own() -> None:
     assert up != down
 
 
-def test_files_are_written_where_the_sandbox_binds_them() -> None:
-    """The emulator's paths are those of its own root."""
-    config = planned().network.emulator_config
-    assert config["pcapng"] == f"/trial/{link_plan.PCAP}"
-    assert config["log"] == f"/trial/{link_plan.LOG}"
-
-
 def test_pasta_opens_nothing_on_this_machine() -> None:
     """Neither a port here nor one there."""
     argv = link_plan.pasta(Path("pasta"), Path("/scratch")).argv

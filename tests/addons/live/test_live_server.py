@@ -218,12 +218,6 @@ def test_before_the_first_status_the_page_waits(listening: socket.socket) -> Non
         assert ask(made, "/status.json")[0].status == 204
 
 
-@pytest.mark.parametrize("path", ["/../../etc/passwd", "/status.json/", "/%2e%2e/"])
-def test_no_other_path_exists(serving: StatusServer, path: str) -> None:
-    """No file is served."""
-    assert ask(serving, path)[0].status == 404
-
-
 def test_only_this_machine_can_connect(listening: socket.socket) -> None:
     """The socket has the loopback address; a port in use is a mistake with its remedy."""
     host, number = listening.getsockname()

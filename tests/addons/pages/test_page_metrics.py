@@ -51,17 +51,13 @@ def row(table: Table, name: str) -> dict[str, Cell]:
     return {column.header: cell for column, cell in zip(columns, cells, strict=True)}
 
 
-def test_every_metric_has_a_column_in_the_order_of_a_load(table: Table) -> None:
-    """From the first byte to the whole; then what was fetched."""
+def test_every_metric_has_a_column_with_its_ratio_to_the_base(table: Table) -> None:
+    """In the order of a load; counts that do not vary have no interval."""
     assert [column.header for column in table.heads[1]] == [
         "TTFB", "FCP", "LCP", "Speed Index", "onload", "PLT", "requests", "connections", "bytes",
         "loads by band",
     ]  # fmt: skip
     assert [len(rows) for _, rows in table.groups()] == [3, 3]
-
-
-def test_each_metric_has_its_ratio_to_the_base(table: Table) -> None:
-    """The same base as in all other tables; lower is better for times, not for counts."""
     found = row(table, "HTTP/3")
     ratios = {name: cell.below for name, cell in found.items() if cell.below}
     assert (ratios["PLT"].text, ratios["PLT"].tone) == ("0.50x", "better")
@@ -70,10 +66,6 @@ def test_each_metric_has_its_ratio_to_the_base(table: Table) -> None:
     assert of_first
     assert of_first.tone == "settled"
     assert row(table, "HTTP/2")["PLT"] == Cell("1.04 s", "[1.01, 1.06]")
-
-
-def test_counts_are_whole_numbers_and_bytes_have_a_prefix(table: Table) -> None:
-    """A value that does not vary has no interval."""
     found = row(table, "HTTP/1.1")
     assert found["requests"] == Cell("17", below=Cell("1.00x", "", "settled", "="))
     assert found["connections"].text == "6"

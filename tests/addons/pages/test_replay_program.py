@@ -58,36 +58,20 @@ def passed(
     return {check.name: bool(check.passed) for check in found if check.check != RECORDING.id}
 
 
-def test_a_replay_as_recorded_passes() -> None:
-    """All checks pass."""
+def test_each_deviation_from_a_recording_is_caught() -> None:
+    """By its check; a response that a page asks for again counts once."""
     assert passed() == {
         "recorded delays": True,
         "lengths of the bodies": True,
         "recorded order": True,
     }
-
-
-def test_early_and_late_responses_are_caught() -> None:
-    """A response before its recorded delay, and one long after it."""
     early, late = replace(REPLAYED[0], begun_ns=39 * MS), replace(REPLAYED[0], begun_ns=150 * MS)
     assert not passed((early, *REPLAYED[1:]))["recorded delays"]
     assert not passed((late, *REPLAYED[1:]))["recorded delays"]
-
-
-def test_the_first_of_repeated_responses_leads_to_the_rest() -> None:
-    """A later repetition does not count."""
     again = replace(REPLAYED[0], requested_ns=93 * MS, begun_ns=93 * MS, ended_ns=94 * MS)
     assert passed((*REPLAYED, again))["recorded order"]
-
-
-def test_another_length_or_status_is_caught() -> None:
-    """The server's log is compared with the recording."""
     assert not passed(logged=(replace(LOGGED[0], body_bytes=99),))["lengths of the bodies"]
     assert not passed(logged=(replace(LOGGED[0], status=500),))["lengths of the bodies"]
-
-
-def test_a_request_before_its_cause_is_caught() -> None:
-    """The response that leads to it was not given long enough before."""
     early = replace(REPLAYED[1], requested_ns=50 * MS)
     assert not passed((REPLAYED[0], early, REPLAYED[2]))["recorded order"]
 

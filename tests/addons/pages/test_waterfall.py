@@ -12,7 +12,6 @@ from httpbed.addons.pages.har import writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.report import section, waterfall
 
-EVIL = "<script>alert('$x_1$')</script>"
 FULL = PageRequest(
     id="1",
     url="https://server.httpbed.test/img/a.jpg?v=2",
@@ -33,18 +32,6 @@ FULL = PageRequest(
     headers_end_s=0.41,
     ended_s=0.5,
 )
-
-
-def test_a_request_is_cut_into_phases() -> None:
-    """Each until the next begins, without holes."""
-    found = [(bar.kind, bar.begin_s, bar.end_s) for bar in waterfall.bars(FULL)]
-    assert found == [
-        ("queue", 0.1, 0.16),
-        ("connect", 0.16, 0.32),
-        ("send", 0.32, 0.33),
-        ("wait", 0.33, 0.41),
-        ("receive", 0.41, 0.5),
-    ]
 
 
 def test_a_waterfall_and_a_har_tell_the_same_phases() -> None:
@@ -120,15 +107,6 @@ def test_resources_of_one_name_are_told_apart_by_their_paths() -> None:
         "app.js",
         "app.js",
     ]
-
-
-def test_a_bar_of_a_waterfall_names_its_resource_and_phase() -> None:
-    """In full, where a reader points at it, and as nothing but text."""
-    evil = replace(FULL, url=f"https://a.test/{EVIL}/a.jpg")
-    of = BrowserLoad(url="https://a.test/", ended="loaded", requests=(evil,))
-    drawn = section.waterfall_of(of, "w", "one").svg()
-    assert "<script" not in drawn
-    assert "/a.jpg: wait 80 ms</title>" in drawn
 
 
 def test_a_waterfall_is_bounded_and_counts_what_it_leaves_out() -> None:

@@ -21,10 +21,11 @@ from httpbed.store import query
 from httpbed.store.results import Results
 
 
-@pytest.fixture
-def results(tmp_path: Path) -> Results:
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """Make a campaign of six treatments, five blocks each; the third is the middle one."""
-    found = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
+    folder = tmp_path_factory.mktemp("campaign")
+    found = campaign(lambda _levels, block: 1 + block / 100, directory=folder)
     recorded_series.keep(found, recorded_series.one_link())
     return found
 
@@ -35,7 +36,7 @@ def of_block(results: Results, block: int) -> set[str]:
 
 
 def test_each_condition_has_a_figure_of_its_median_trials(results: Results) -> None:
-    """The caption names the trials, so that they can be examined."""
+    """The caption names the trials, and the alternative text describes the curves."""
     made, _ = time_series.plots(find(results), results, every_trial=False)
     assert [plot.name for plot in made] == ["over-time-1", "over-time-2"]
     named = {one for plot in made for one in re.findall(r"\d/[0-9a-f]{12}", plot.caption)}
@@ -43,13 +44,9 @@ def test_each_condition_has_a_figure_of_its_median_trials(results: Results) -> N
     for plot in made:
         for word in ("throughput", "round trip", "in flight", "queue", "HTTP/3", "client's first"):
             assert word in plot.svg()
-
-
-def test_a_figure_describes_its_curves_in_words(results: Results) -> None:
-    """For those who do not see it."""
-    plot = time_series.plots(find(results), results, every_trial=False)[0][0]
-    assert "HTTP/2: throughput up to 10 Mbit/s, median round trip 50 ms" in plot.alternative
-    assert "up to 50 kB in flight, up to 2 ms in the queue" in plot.alternative
+    described = made[0].alternative
+    assert "HTTP/2: throughput up to 10 Mbit/s, median round trip 50 ms" in described
+    assert "up to 50 kB in flight, up to 2 ms in the queue" in described
 
 
 def test_all_trials_are_drawn_on_request(results: Results) -> None:

@@ -21,7 +21,7 @@ def room(ideal: Ideal) -> Pipe:
     return Pipe(ideal.rate_bit_s / 8 / 1500, ideal.rtt_s, 1e9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(beta=st.floats(0.3, 0.95))
 def test_the_back_off_is_recovered(beta: float) -> None:
     """What a loss leaves of the window is read within the packets that are whole."""
@@ -30,7 +30,7 @@ def test_the_back_off_is_recovered(beta: float) -> None:
     assert found.ratio == pytest.approx(beta, abs=2.5 / found.before)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=10)
 @given(increase=st.floats(0.3, 2.0))
 def test_the_growth_is_recovered(increase: float) -> None:
     """Packets per round trip in congestion avoidance."""

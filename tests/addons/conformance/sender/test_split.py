@@ -28,12 +28,6 @@ def test_jain_is_between_one_for_all_and_one_for_one(rates: list[float]) -> None
     assert jain([8 * rate for rate in rates]) == pytest.approx(index)
 
 
-def test_jain_at_its_ends() -> None:
-    """Equal, and all for one."""
-    assert jain([5, 5, 5]) == pytest.approx(1)
-    assert jain([7, 0, 0, 0]) == pytest.approx(0.25)
-
-
 def test_two_flows_share_a_bottleneck() -> None:
     """One packet in 2 ms against one in 6 ms, through 10 Mbit/s; 3 ms wait in its queue."""
     fast, slow = stream(3000, 0.002, 0.05), stream(1000, 0.006, 0.05)

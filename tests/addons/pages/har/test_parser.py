@@ -118,14 +118,6 @@ def test_a_body_that_is_not_base_64_is_a_mistake() -> None:
     assert reported.startswith("x.har: log.entries[0].response.content.text: is not base64")
 
 
-def test_a_minimal_entry_is_read() -> None:
-    """Everything else is unknown."""
-    entry = only()
-    assert (entry.status, entry.http_version, entry.connection, entry.body) == (200, "", "", None)
-    assert (entry.wire_bytes, entry.body_bytes, entry.time_s, entry.timings.wait) == (None,) * 4
-    assert (entry.origin, entry.path) == (Origin("https", "server.httpbed.test", 443), "/")
-
-
 def test_unknown_times_are_none() -> None:
     """-1 is unknown; slightly below 0 is rounding; WebPageTest writes text."""
     timings = only(timings={"blocked": -1, "dns": -0.4, "wait": "12.5", "ssl": None}).timings
@@ -356,12 +348,6 @@ KEYS = st.sampled_from([info.alias or name for name, info in EntryForm.model_fie
 def test_arbitrary_json_is_read_or_refused(stated: Any) -> None:
     """No other exception is raised."""
     _read_or_refused(json.dumps(stated).encode())
-
-
-@given(st.binary(max_size=60))
-def test_arbitrary_bytes_are_read_or_refused(data: bytes) -> None:
-    """No other exception is raised."""
-    _read_or_refused(data)
 
 
 @given(st.dictionaries(KEYS, ANY), st.text() | st.just("http://"), ANY)

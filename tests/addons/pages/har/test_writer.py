@@ -83,20 +83,6 @@ def test_versions_are_named_as_the_standard_names_them(version: str, name: str) 
     assert (entry["request"]["httpVersion"], entry["response"]["httpVersion"]) == (name, name)
 
 
-def test_phases_of_a_request_with_its_own_connection() -> None:
-    """Each lasts until the next begins; TLS is part of the connection."""
-    timings = entries(archives.load())[0]["timings"]
-    assert [timings[name] for name in PHASES] == [1.0, 1.0, 10.5, 0.5, 30.1, 6.9]
-    assert (timings["ssl"], timings["_blocked_queueing"]) == (6.3, 0.4)
-
-
-def test_phases_that_a_request_did_not_have() -> None:
-    """-1 where the specification allows it, otherwise 0."""
-    second, cached = (entries(archives.load())[index]["timings"] for index in (1, 2))
-    assert [second[name] for name in PHASES] == [12.5, -1, -1, 0.5, 30.1, 6.9]
-    assert (cached["send"], cached["wait"]) == (0, 0)
-
-
 MOMENTS = st.none() | st.floats(0, 1000)
 TIMES = [field.name for field in dataclasses.fields(PageRequest) if field.name.endswith("_s")]
 

@@ -87,38 +87,6 @@ def test_redirects_are_requests_of_their_own(tmp_path: Path) -> None:
     assert last.ended_s == pytest.approx(0.5)
 
 
-def test_a_revalidated_resource_was_on_the_network(tmp_path: Path) -> None:
-    """The page sees the cached 200, but the server's 304 counts."""
-    load = left(
-        tmp_path,
-        sent(10.0),
-        event("Network.responseReceivedExtraInfo", statusCode=304, headers={}),
-        event(
-            "Network.responseReceived", 10.1, hasExtraInfo=True,
-            response={"status": 200, "fromDiskCache": True},
-        ),
-        finished(10.2, 120),
-    )  # fmt: skip
-    (one,) = load.on_network()
-    assert (one.status, one.wire_bytes) == (304, 120)
-
-
-def test_a_cached_resource_was_not_on_the_network(tmp_path: Path) -> None:
-    """On disk or in memory."""
-    memory: dict[str, Any] = {"requestId": "2"}
-    load = left(
-        tmp_path,
-        sent(10.0),
-        received(10.1, fromDiskCache=True),
-        finished(10.2, 0),
-        sent(10.2, f"{URL}a.jpg", type="Image", **memory),
-        event("Network.requestServedFromCache", **memory),
-        finished(10.3, 0, **memory),
-    )
-    assert [request.from_cache for request in load.requests] == [True, True]
-    assert load.on_network() == ()
-
-
 def test_an_aborted_request_has_the_received_bytes(tmp_path: Path) -> None:
     """Its header, and the received pieces of its body."""
     load = left(
@@ -246,25 +214,12 @@ def test_responses_without_requests_displace_no_request(
     assert load.notes == ()
 
 
-def test_an_event_before_its_request_belongs_to_it(tmp_path: Path) -> None:
-    """Events of the network process may come earlier than the page's."""
-    early = event("Network.responseReceivedExtraInfo", statusCode=304)
-    answer = event("Network.responseReceived", 10.1, response={"status": 200}, hasExtraInfo=True)
-    (request,) = left(tmp_path, early, sent(10.0), answer, finished(10.2)).requests
-    assert request.status == 304
-
-
 def test_dialogs_are_read(tmp_path: Path) -> None:
     """Their messages are cut."""
     stated = SAID | {"dialogs": [{"type": "alert", "message": "<script>" * 1000}, 7]}
     ((kind, message),) = left(tmp_path, stated=stated).dialogs
     assert kind == "alert"
     assert len(message) == 500
-
-
-def test_dropped_events_are_noted(tmp_path: Path) -> None:
-    """The driver limits what it stores, and reports that it did."""
-    assert left(tmp_path, stated=SAID | {"truncated": True}).notes == ("more events than are kept",)
 
 
 def test_a_visit_before_counts_neither_as_start_nor_as_cpu_time(tmp_path: Path) -> None:

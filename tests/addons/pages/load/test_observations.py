@@ -53,16 +53,6 @@ def test_cut_names_stay_different() -> None:
     assert max(map(len, names)) <= timing.MAX_NAME + len(", 2")
 
 
-def test_a_load_that_did_not_end_well_has_no_metric_of_the_page() -> None:
-    """Its resources that arrived have their metrics."""
-    result = reported(BrowserLoad("https://site.test/", "crashed", requests=(WHOLE,), onload_s=1.0))
-    assert {item for _, item in result} == {"/"}
-    assert result["resource_start", "/"] == 0.1
-    assert result["resource_time_to_first_byte", "/"] == pytest.approx(0.1)
-    assert result["resource_time", "/"] == pytest.approx(0.2)
-    assert result["resource_time_queued", "/"] == pytest.approx(0.3)
-
-
 def test_a_load_at_its_time_limit_has_the_metrics_before_it() -> None:
     """The load event may have fired while the page goes on sending requests."""
     late = BrowserLoad(
@@ -92,13 +82,6 @@ def test_a_har_file_has_the_end_of_wait_for_the_first_byte() -> None:
         "https://site.test/", "loaded", requests=(replace(WHOLE, headers_start_s=None),)
     )
     assert reported(load)["page_time_to_first_byte", ""] == 0.2
-
-
-def test_a_page_from_the_cache_has_no_first_byte() -> None:
-    """Nothing arrives over the network."""
-    cached = replace(WHOLE, from_cache=True)
-    result = reported(BrowserLoad("https://site.test/", "loaded", requests=(cached,)))
-    assert ("page_time_to_first_byte", "") not in result
 
 
 def test_unknown_values_are_not_observed() -> None:

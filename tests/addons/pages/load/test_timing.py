@@ -42,14 +42,6 @@ def test_merged_intervals_cover_the_same_and_nothing_twice(
     assert all(before[1] < after[0] for before, after in pairwise(result))
 
 
-@given(spans.flatmap(lambda some: st.tuples(st.just(some), st.permutations(some))))
-def test_the_order_of_intervals_does_not_matter(
-    both: tuple[list[timing.Interval], list[timing.Interval]],
-) -> None:
-    """Browsers report them in any order."""
-    assert timing.merged(both[0]) == timing.merged(both[1])
-
-
 @given(spans)
 def test_network_time_is_within_the_page_load_time(given_spans: list[timing.Interval]) -> None:
     """It is at least the longest resource's time, and at most the sum of all."""
@@ -93,17 +85,6 @@ def test_failed_and_cached_requests_have_no_last_byte() -> None:
     assert timing.network_page_load_time_s(result) == pytest.approx(0.2)
     assert timing.wire_bytes(result) == 1000
     assert timing.throughput(result) == pytest.approx(900 / 0.2)
-
-
-def test_a_load_without_responses_has_no_times() -> None:
-    """None differs from zero."""
-    for of in (
-        timing.page_load_time_s,
-        timing.network_page_load_time_s,
-        timing.throughput,
-        timing.connections,
-    ):
-        assert of(load()) is None
 
 
 def test_connections_are_counted_only_if_all_are_known() -> None:

@@ -140,20 +140,6 @@ def test_the_digest_of_a_site_is_the_same_in_every_release() -> None:
     assert SITE.model_copy(update={"skeleton": True}).digest != pinned
 
 
-def test_written_files_are_listed_once_for_each_url_that_a_load_requests(tmp_path: Path) -> None:
-    """A file has a second resource for a URL with a query; a URL without a file has none."""
-    requested = {"/a%20b.css": 1, "/c.js?v=1": 2, "/gone": 1}
-    resources = sites.write_files([("a b.css", b"a"), ("c.js", b"c")], requested, tmp_path)
-    assert [
-        (resource.path, resource.file, resource.type, resource.requested) for resource in resources
-    ] == [
-        ("/a%20b.css", "0/a b.css", "text/css", 1),
-        ("/c.js", "0/c.js", "text/javascript", 0),
-        ("/c.js?v=1", "0/c.js", "text/javascript", 2),
-    ]
-    assert (tmp_path / "files/0/a b.css").read_bytes() == b"a"
-
-
 FILES = resources.files("httpbed.programs")
 PATTERNS = {
     "nginx": r"^ +(?P<type>[a-z]+/\S+) (?P<endings>[a-z0-9 ]+);$",

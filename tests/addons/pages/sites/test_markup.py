@@ -94,9 +94,3 @@ def test_references_of_a_sheet_are_found_in_every_spelling() -> None:
     result: list[str] = []
     change_references(text, lambda url: (result.append(url), url)[1])  # type: ignore[func-returns-value]
     assert result == ["a.css", "b.css", "c.png", "d.png", "e"]
-
-
-def test_a_removed_reference_leaves_a_valid_sheet() -> None:
-    """An import is removed as a whole."""
-    text = "@import url(http://x/a.css);p{background:url(gone.png) red}"
-    assert change_references(text, lambda _: None) == 'p{background:url("data:,") red}'

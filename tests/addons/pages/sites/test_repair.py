@@ -119,17 +119,6 @@ def test_styles_in_attributes_are_repaired_too() -> None:
     assert done.text == '<div style="background: url(&quot;data:,&quot;)">'
 
 
-def test_images_can_be_selected() -> None:
-    """Other images and their references are removed."""
-    done = repair.page(
-        "<img src=img/a.png><img src='img/b%20c.png'>",
-        SiteLinks("/", FILES),
-        lambda path: "a.png" in path,
-    )
-    assert done.text == "<img src=img/a.png>"
-    assert [reference.path for reference in done.references] == ["/img/a.png"]
-
-
 def test_invalid_urls_are_removed() -> None:
     """They are removed like references to other hosts."""
     assert _page("<img src='http://[broken'><img src='data:image/png,x'>").text == (

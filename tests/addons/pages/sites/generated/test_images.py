@@ -65,16 +65,6 @@ def test_a_file_too_long_for_a_picture_is_filled_up() -> None:
     assert Image.open(io.BytesIO(body)).size == (4096, 3072)
 
 
-@given(st.integers(4, 400_000))
-@example(65_537)
-@example(65_538)
-@example(131_075)
-def test_comment_segments_are_as_long_as_their_filler(length: int) -> None:
-    """A segment holds at most 65,533 bytes."""
-    assert len(images._comments(bytes(length))) == length
-    assert _without_comments(b"\xff\xd8" + images._comments(bytes(length))) == b"\xff\xd8"
-
-
 @pytest.mark.skipif(
     images.ENCODER != "Pillow 13.0.0, libjpeg-turbo 3.2.0",
     reason="another encoder may make other bytes of the same length",

@@ -20,9 +20,3 @@ def test_each_has_the_published_number_of_files(name: str, count: int, tmp_path:
     known = zhang.outline(page, Path())
     assert (made.requests(), made.weight()) == (known.requests, known.weight)
     assert made.requests() == count
-
-
-def test_the_large_image_has_the_published_size() -> None:
-    """2,122,257 bytes (Fig. 8)."""
-    sizes = [len(file.body) for file in zhang.files("zhang-13-files", 1)]
-    assert max(sizes) == 2_122_257

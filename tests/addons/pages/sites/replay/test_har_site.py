@@ -214,6 +214,7 @@ def test_unsent_requests_are_no_obstacle_to_replaying_a_page(more: Said, tmp_pat
     assert not result.skeleton
 
 
+@pytest.mark.slow
 def test_ten_thousand_entries_take_seconds(tmp_path: Path) -> None:
     """Entries at one time over many origins take seconds: the time is not quadratic."""
     many = [Said(f"https://h{n % 150}.test/{n}", 10, 0, size=n) for n in range(9_999)]

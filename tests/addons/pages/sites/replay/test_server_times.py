@@ -6,7 +6,7 @@ import pytest
 
 from hars import CDN, MAIN, STATS, Said, read
 from httpbed.addons.pages.sites.replay import bodies, selection
-from httpbed.addons.pages.sites.replay.server_times import ServerTimes, pauses, server_times
+from httpbed.addons.pages.sites.replay.server_times import ServerTimes, server_times
 
 RTT_MS = 50
 CONNECTED = {"timings": {"connect": 2 * RTT_MS, "ssl": RTT_MS, "wait": RTT_MS + 30}}
@@ -89,14 +89,6 @@ def test_server_times_that_differ_give_no_rate() -> None:
     waits = {1: 20, 2: 24, 3: 60}
     images = [small(n, 300 * n, RTT_MS + wait, 12_000) for n, wait in waits.items()]
     assert times(page(), *images).delays_s == pytest.approx((0.03, 0.02, 0.024, 0.06))
-
-
-@pytest.mark.parametrize(
-    ("sent", "number"), [(0, 0), (14_600, 0), (14_601, 1), (43_800, 1), (43_801, 2), (10**6, 6)]
-)
-def test_a_window_doubles_each_round_trip(sent: int, number: int) -> None:
-    """Ten segments, then twenty, then forty (RFC 6928)."""
-    assert pauses(sent) == number
 
 
 def test_another_connection_uses_up_no_window() -> None:
