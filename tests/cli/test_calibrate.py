@@ -57,18 +57,6 @@ def refused(httpbed: Command, *arguments: str | Path) -> str:
     return err
 
 
-def test_an_unknown_cell_is_rejected_with_examples_of_names(httpbed: Command) -> None:
-    """Before anything is run."""
-    told = refused(httpbed, "doctor", "calibrate", "--only", "nonsense")
-    assert "in its name; use a word of a name, such as " in told
-    assert "delay 25 ms" in told
-
-
-def test_evidence_is_never_overwritten(httpbed: Command, tmp_path: Path) -> None:
-    """A folder that already exists is refused."""
-    assert "exists already" in refused(httpbed, "doctor", "calibrate", "--keep", tmp_path)
-
-
 def test_strict_refuses_before_anything_is_built(
     httpbed: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,8 @@ def verdicts(text: str) -> list[dict[str, Any]]:
     return list(found["claims"])
 
 
-@pytest.fixture
-def campaign(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a campaign of 36 completed trials in which HTTP/3 halves the time at 2 % loss."""
     text = BLOCKS + CLAIM
     records = [
@@ -48,8 +49,7 @@ def campaign(tmp_path: Path) -> Path:
         )
         for trial in stored_campaigns.loaded(text).trials
     ]
-    stored_campaigns.make(tmp_path / "campaign", records, text)
-    return tmp_path / "campaign"
+    return stored_campaigns.make(tmp_path_factory.mktemp("c") / "campaign", records, text).directory
 
 
 def test_validate_counts_the_claims_of_each_scale(httpbed: Command, tmp_path: Path) -> None:
@@ -166,14 +166,6 @@ def test_claims_of_another_file_are_judged(
     assert (code, "L-7  not run" in out) == (0, True)  # a level that the file adds
 
 
-def test_a_campaign_without_claims_is_refused(httpbed: Command, tmp_path: Path) -> None:
-    """With the way to judge claims of a file."""
-    stored_campaigns.make(tmp_path / "campaign")
-    code, _, err = httpbed("claims", tmp_path / "campaign")
-    assert code == 2
-    assert "has no claims; write [[claim]] tables in a file and name it with --experiment" in err
-
-
 def test_cells_outside_the_region_are_named(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:
@@ -255,8 +247,11 @@ def test_a_warning_about_several_arms_is_printed_once(httpbed: Command, tmp_path
     assert "would not settle it" not in out
 
 
-def test_edited_observations_count_as_missing(httpbed: Command, campaign: Path) -> None:
+def test_edited_observations_count_as_missing(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
     """The verdict rests on the other trials, and the text says so."""
+    campaign = shutil.copytree(campaign, tmp_path / "campaign")
     edited = sorted(campaign.glob("trials/*/*/*/observations.jsonl"))
     for path in edited:
         if "2.0" in (text := path.read_text()):
@@ -266,8 +261,9 @@ def test_edited_observations_count_as_missing(httpbed: Command, campaign: Path) 
     assert "6 attempts differ from what was written and count as missing" in out
 
 
-def test_a_changed_claim_resumes_the_same_campaign(campaign: Path) -> None:
+def test_a_changed_claim_resumes_the_same_campaign(campaign: Path, tmp_path: Path) -> None:
     """Claims change nothing that runs; reports judge the latest ones."""
+    campaign = shutil.copytree(campaign, tmp_path / "campaign")
     read = stored_campaigns.loaded(BLOCKS)
     for text in (BLOCKS + CLAIM.replace("< 1", "> 1"), BLOCKS):
         with campaigns.opened(campaign, text, read.trials, stored_campaigns.manifest()) as opened:
@@ -340,7 +336,7 @@ def test_a_gate_with_claims_compares_completion(
 
 
 def test_a_gate_refuses_what_it_cannot_compare(httpbed: Command, tmp_path: Path) -> None:
-    """Other treatments, a metric without a better direction, a margin that is no share."""
+    """Other treatments, and a metric without a better direction."""
     old, now = (plain(tmp_path / name, 1.0) for name in ("old", "now"))
     other = BLOCKS.replace('"0 %"', '"1 %"').replace('"2 %"', '"3 %"')
     found = httpbed("gate", old, plain(tmp_path / "other", 1.0, other))
@@ -352,27 +348,3 @@ def test_a_gate_refuses_what_it_cannot_compare(httpbed: Command, tmp_path: Path)
     assert (found[0], "shares no treatment with" in found[2]) == (2, True)
     found = httpbed("gate", old, now, "--metric", "rtt")
     assert (found[0], "neither direction of rtt is worse" in found[2]) == (2, True)
-    found = httpbed("gate", old, now, "--margin", "3")
-    assert (found[0], "the unit is missing" in found[2]) == (2, True)
-
-
-@pytest.mark.parametrize("verb", ["claims", "gate", "export"])
-def test_every_folder_that_is_no_campaign_is_named(
-    httpbed: Command, tmp_path: Path, verb: str
-) -> None:
-    """Both mistakes at once."""
-    options = ("--archive", "-o", tmp_path / "archive") if verb == "export" else ()
-    code, _, err = httpbed(verb, tmp_path / "a", tmp_path / "b", *options)
-    assert code == 2
-    assert [f"{tmp_path / name}: is not a campaign" in err for name in "ab"] == [True, True]
-
-
-@pytest.mark.parametrize("verb", ["claims", "gate", "export"])
-def test_a_campaign_is_named_once(
-    httpbed: Command, campaign: Path, tmp_path: Path, verb: str
-) -> None:
-    """A campaign beside itself is no further evidence."""
-    options = ("--archive", "-o", tmp_path / "archive") if verb == "export" else ()
-    code, _, err = httpbed(verb, campaign, campaign, *options)
-    assert (code, "is named twice; name each campaign once" in err) == (2, True)
-    assert not (tmp_path / "archive").exists()

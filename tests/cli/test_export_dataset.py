@@ -147,30 +147,6 @@ def test_two_campaigns_make_one_dataset(httpbed: Command, campaign: Path, tmp_pa
     assert {row["campaign"] for row in cells(tmp_path / "dataset")} == {"campaign", "other"}
 
 
-def test_wrong_use_is_refused_with_all_mistakes(
-    httpbed: Command, campaign: Path, tmp_path: Path
-) -> None:
-    """Each with its place, a reason and the way out."""
-    code, _, err = httpbed("export", campaign, "--dataset", "--json", "--format", "har")
-    assert code == 2
-    assert [line.split(":")[1].strip() for line in err.splitlines()] == [
-        "--format har",
-        "--json",
-        "-o",
-    ]
-    code, _, err = httpbed("export", campaign, campaign)
-    assert code == 2
-    assert "name one, or add --dataset" in err
-    target = ("--dataset", "-o", tmp_path / "dataset")
-    code, _, err = httpbed("export", campaign, campaign, *target)
-    assert code == 2
-    assert "is named twice" in err
-    code, _, err = httpbed("export", tmp_path / "none", tmp_path, *target)
-    assert code == 2
-    assert err.count("\n") == 2
-    assert not (tmp_path / "dataset").exists()
-
-
 def test_a_campaign_without_trials_has_no_dataset(httpbed: Command, tmp_path: Path) -> None:
     """And foreign files are not replaced."""
     stored_campaigns.make(tmp_path / "empty")

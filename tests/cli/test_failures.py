@@ -115,18 +115,10 @@ def test_mistakes_are_json_on_request(httpbed: Command, written: Written) -> Non
         b"",
         b"\xff\xfe\x00",
         b"\x00" * 100,
-        b"= = =",
-        b"a = " + b"[" * 100_000,
-        b"seed = " + b"9" * 5000,
-        DEMO.replace("seed = 20261121", "seed = nan"),
         DEMO.replace("seed = 20261121", "seed = 1e999"),
         DEMO.replace("seed = 20261121", f"seed = {2**63}"),
         DEMO.replace("replicates = 5", f"replicates = {10**9}"),
-        DEMO.replace('"1 MB"', '"1e999999999 MB"'),
-        DEMO.replace('"10 Mbit/s"', '"1e99999 Mbit/s"'),
-        DEMO.replace('"1000 packets"', '"1e29 packets"'),
         DEMO.replace('"1000 packets"', '"1e29 BDP"'),
-        DEMO.replace('"25 ms"', '"1e28 h"'),
         DEMO.replace("seed =", 'time_limit = "1e28 h"\nseed =', 1),
         DEMO.replace('"2 %"', '"[red]\\n\\u001b[2J%"'),
         DEMO.replace('["client", "server"]\n\n', "[[[[]]]]\n\n"),
@@ -262,17 +254,6 @@ def test_an_interrupt_promises_resumption_only_where_work_is_kept(
     assert ("resumes" in said[0]) == resumes
 
 
-def test_a_bare_name_of_a_program_does_not_hide_a_file_here(
-    complaint: Complaint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A shell would use the program in the PATH; a user who built one means the file here."""
-    monkeypatch.chdir(tmp_path)
-    Path("script").touch()
-    code, said = complaint("toolbox", "--program", "gtlsserver=script")
-    assert code == 2
-    assert "write gtlsserver=./script" in said[0]
-
-
 def test_a_program_named_twice_is_rejected(complaint: Complaint) -> None:
     """It would be unclear which executable to use."""
     twice = ("--program", "curl=/bin/ls", "--program", "curl=/bin/cat")
@@ -281,12 +262,9 @@ def test_a_program_named_twice_is_rejected(complaint: Complaint) -> None:
     assert "curl is given twice" in said[0]
 
 
-@pytest.mark.parametrize("names", [(), ("curl",)])
-def test_a_program_that_cannot_run_exits_with_code_two(
-    complaint: Complaint, names: tuple[str, ...]
-) -> None:
+def test_a_program_that_cannot_run_exits_with_code_two(complaint: Complaint) -> None:
     """Building a toolbox would not help."""
-    code, said = complaint("toolbox", "check", *names, "--program", "curl=/absent/curl")
+    code, said = complaint("toolbox", "check", "curl", "--program", "curl=/absent/curl")
     assert code == 2
     assert "/absent/curl is not there" in said[0]
 

@@ -149,33 +149,6 @@ def test_mistakes_of_every_file_are_reported(httpbed: Command, har: Path, tmp_pa
     assert f"{tmp_path}: is a folder, not a file; name a HAR file" in err
 
 
-def test_unknown_claims_are_rejected_with_the_known_ones(httpbed: Command, har: Path) -> None:
-    """Each message names the option and the remedy."""
-    said = ["--claim", "speed=fast", "--claim", "rtt"]
-    code, _, err = httpbed("pages", "import", har, *said)
-    assert (code, err.count("--claim")) == (2, 2)
-    assert "write NAME=VALUE; NAME is one of http_version, rate, rtt, visit" in err
-    code, _, err = httpbed(
-        "pages", "import", har, "--claim", "rate=10", "--claim", "http_version=4"
-    )
-    assert code == 2
-    assert "--claim rate: the unit is missing" in err
-    assert "--claim http_version: '4' is unknown; choose from 1.1, 2, 3" in err
-
-
-def test_loads_are_exported_only_into_a_folder_outside_the_campaign(
-    httpbed: Command, campaign: Path, tmp_path: Path
-) -> None:
-    """The files of a campaign, and files in the folder's place, stay as they are."""
-    (tmp_path / "loss.toml").write_text("")
-    for output, reason in (
-        (tmp_path / "loss.toml", "is not a folder; name a folder"),
-        (campaign / "trials", "is part of a campaign; name another folder"),
-    ):
-        code, _, stderr = httpbed("export", campaign, "--format", "har", "-o", output)
-        assert (code, stderr.splitlines()[-1]) == (2, f"httpbed: -o {output}: {reason}")
-
-
 def test_loads_of_a_campaign_are_exported_as_har(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:
@@ -249,23 +222,6 @@ def test_loads_are_not_exported_beside_the_files_of_others(
     code, _, err = httpbed(*export)
     assert (code, "notes.txt" in err) == (2, True)
     assert [path.name for path in hars.iterdir()] == ["notes.txt"]
-
-
-def test_an_export_of_loads_that_is_impossible_is_rejected(
-    httpbed: Command, tmp_path: Path
-) -> None:
-    """Without a folder, as JSON lines, or for a campaign without page loads."""
-    stored_campaigns.make(
-        tmp_path / "campaign", [stored_campaigns.record(stored_campaigns.loaded().trials[0])]
-    )
-    export = ("export", tmp_path / "campaign", "--format", "har")
-    code, _, err = httpbed(*export)
-    assert (code, "-o: is missing: --format har" in err) == (2, True)
-    code, _, err = httpbed(*export, "-o", tmp_path / "x", "--json")
-    assert (code, "--json: prints a table" in err) == (2, True)
-    code, _, err = httpbed(*export, "-o", tmp_path / "x")
-    assert (code, "has no page load in a valid attempt" in err) == (2, True)
-    assert not (tmp_path / "x").exists()
 
 
 def test_an_altered_load_is_in_no_export_and_no_figure(

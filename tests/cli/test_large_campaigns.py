@@ -1,4 +1,4 @@
-"""Verbs on some hundred synthesised trials: complete, and in proportion to what is new."""
+"""Verbs on 160 synthesised trials: complete, and in proportion to what is new."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from httpbed.store import attempts, finished, query, tables
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 
-TEXT = synthesised_campaigns.text(300, levels=2)
-"""32 treatments in 10 blocks."""
+TEXT = synthesised_campaigns.text(160, levels=2)
+"""32 treatments in 5 blocks."""
 TRIALS = stored_campaigns.loaded(TEXT).trials
 
 
@@ -72,7 +72,7 @@ def test_status_counts_the_last_attempt_of_every_trial(large: Campaign) -> None:
     last = [[*synthesised_campaigns.records(trial)][-1] for trial in TRIALS]
     words = [str(large.directory), "--status", "--json"]
     printed = json.loads(CliRunner().invoke(report.command, words, catch_exceptions=False).stdout)
-    assert printed["planned"] == 320
+    assert printed["planned"] == 160
     assert printed["outcomes"] == Counter(record.attempt.outcome.kind for record in last)
 
 
@@ -87,7 +87,7 @@ def test_unchanged_attempts_are_neither_read_nor_parsed(
     """A report costs what its tables cost, however many attempts there are."""
     results = query.read(large.directory)
     assert results.trials.num_rows == synthesised()
-    assert len(finished.finished_attempts(large).last) == 320
+    assert len(finished.finished_attempts(large).last) == 160
     assert calls == {}
 
 
@@ -147,7 +147,7 @@ def test_a_file_that_changed_a_moment_ago_is_read_again(
 
 def test_a_trial_keeps_its_rows_when_the_design_grows(large: Campaign, calls: Counter[str]) -> None:
     """The digest of the design changes; an attempt at a trial that stays holds."""
-    text = TEXT.replace("replicates = 10", "replicates = 11")
+    text = TEXT.replace("replicates = 5", "replicates = 6")
     trials = stored_campaigns.loaded(text).trials
     with campaigns.opened(large.directory, text, trials, stored_campaigns.manifest()) as grown:
         assert len(executor.pending(finished.finished_attempts(grown).last, grown.design())) == 32

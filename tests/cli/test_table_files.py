@@ -8,7 +8,6 @@ import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from httpbed.cli import table_files
 
@@ -54,12 +53,8 @@ def test_numbers_of_a_csv_file_stay_numbers() -> None:
         assert table_files.cell(number) == number
     for text in ("-", "+", "-1-1", "-1e", "- 1"):
         assert table_files.cell(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("text", ["", "a=b", "10 Mbit/s", "https://a.test/?q=-1", "'=1"])
-def test_other_texts_of_a_csv_file_are_unchanged(text: str) -> None:
-    """A text that begins no formula stays the same."""
-    assert table_files.cell(text) == text
+    for text in ("", "a=b", "10 Mbit/s", "https://a.test/?q=-1", "'=1"):
+        assert table_files.cell(text) == text
 
 
 def test_parquet_and_json_keep_the_data_unchanged() -> None:

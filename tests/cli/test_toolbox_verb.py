@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
-from command_line import Command
 from httpbed.base.errors import ConfigError, HostError
 from httpbed.bed.machine import doctor
 from httpbed.bed.toolbox import root_filesystem
@@ -56,38 +56,10 @@ def test_the_doctors_exit_code(
     """3 when something necessary is missing, and only then."""
     point = doctor.Capability("the thing", ok, "as seen", "the way out")
     monkeypatch.setattr(doctor, "examine", lambda *_, **__: [point])
+    clock = SimpleNamespace(test=lambda: point)  # which boots no guest
+    monkeypatch.setattr(doctor_verb, "CLOCKS", SimpleNamespace(provided=lambda: [clock]))
     told = CliRunner().invoke(doctor_verb.command, ["--json"])
     assert told.exit_code == code
     assert json.loads(told.stdout)["able"] is (code == 0)
     text = CliRunner().invoke(doctor_verb.command, []).stdout
     assert ("the way out" in text) is (ok is not True)
-
-
-def test_every_mistake_is_named_before_anything_runs(
-    httpbed: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """An existing folder stays as it is."""
-    monkeypatch.chdir(tmp_path)
-    Path("kept").mkdir()
-    code, _, stderr = httpbed("doctor", "audit", "--scale", "smoke", "-o", "kept")
-    assert (code, stderr.splitlines()) == (
-        2,
-        [
-            "httpbed: --scale: the audit's own experiment has no scales; name a FILE that has them",
-            "httpbed: -o kept: exists already; name a new folder",
-        ],
-    )
-    assert not [*Path("kept").iterdir()]
-
-
-def test_a_folder_that_cannot_be_made_is_named(
-    httpbed: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Its parent is a file."""
-    monkeypatch.chdir(tmp_path)
-    Path("file").write_text("mine")
-    code, _, stderr = httpbed("doctor", "audit", "-o", "file/new")
-    assert (code, stderr) == (
-        2,
-        "httpbed: -o file/new: file is not a folder; name another folder\n",
-    )

@@ -7,14 +7,12 @@ import io
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 import stored_campaigns
 from command_line import Command
 from httpbed.cli.main import verbs
 from httpbed.experiment.schema import experiment_schema
-from httpbed.programs import catalog
 
 
 @pytest.fixture
@@ -116,32 +114,11 @@ def test_export_prints_one_row_per_observation(httpbed: Command, campaign: Path)
     assert [row["value"] for row in rows if row["attempt"] == "2"] == ["2.5"]
 
 
-def test_export_writes_parquet(httpbed: Command, campaign: Path, tmp_path: Path) -> None:
-    """The Parquet file has the same table."""
-    code, out, _ = httpbed("export", campaign, "--format", "parquet", "-o", tmp_path / "t.parquet")
-    assert (code, out) == (0, "")
-    table = pq.read_table(tmp_path / "t.parquet")
-    assert (table.column_names, table.num_rows) == (COLUMNS, 5)
-
-
 def test_export_prints_json_lines(httpbed: Command, campaign: Path) -> None:
     """One object per observation."""
     rows = [json.loads(line) for line in httpbed("export", campaign, "--json")[1].splitlines()]
     assert len(rows) == 5
     assert list(rows[0]) == COLUMNS
-
-
-@pytest.mark.parametrize(
-    "verb", [("toolbox", "check"), ("toolbox", "build"), ("conformance",)], ids=" ".join
-)
-def test_an_unknown_program_is_rejected_with_the_name_that_is_close(
-    httpbed: Command, verb: tuple[str, ...]
-) -> None:
-    """Without a close name, the message lists the known ones."""
-    code, out, error = httpbed(*verb, "crul")
-    assert (code, out) == (2, "")
-    assert error == "httpbed: IMPLEMENTATION: no recipe 'crul'; did you mean 'curl'?\n"
-    assert "no recipe 'lynx'; known: aioquic, " in httpbed(*verb, "lynx")[2]
 
 
 def test_the_check_of_a_missing_program_names_the_remedy(httpbed: Command) -> None:
@@ -166,18 +143,6 @@ def test_help_of_every_verb_says_when_to_use_it_and_names_json(httpbed: Command,
     assert "Use it" in out
     if verb != "toolbox":  # a group: its verbs have it
         assert "--json" in out
-
-
-def test_a_program_is_shown_with_all_its_knobs(httpbed: Command) -> None:
-    """Each with what it may be set to, and its default."""
-    code, out, _ = httpbed("toolbox", "gtlsclient")
-    shown = [line.strip() for line in out.splitlines()]
-    knobs = catalog.load()["gtlsclient"].knobs
-    assert code == 0
-    assert knobs
-    for name in knobs:
-        (line,) = [one for one in shown if one.startswith(f"{name}: ")]
-        assert "default" in line
 
 
 def test_recipes_prints_aligned_columns_and_complete_json(httpbed: Command) -> None:
