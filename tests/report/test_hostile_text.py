@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import warnings
 from html.parser import HTMLParser
@@ -125,7 +124,7 @@ def test_the_terminal_obeys_no_name(results: Results) -> None:
     assert captured.get() == "\x1b[31m\\x1b[2J\\u202e\x1b[0m\n"
 
 
-@pytest.mark.parametrize("text", [HOSTILE, "\ud800", "\r\n\t", "a\nb"])
+@pytest.mark.parametrize("text", [HOSTILE + "\ud800", "a\r\n\tb"])
 def test_a_figure_shows_every_word(text: str) -> None:
     """Labels, titles, legends and names at ticks, however they were given to it."""
     with rc_context(STYLE), warnings.catch_warnings():
@@ -145,12 +144,6 @@ def test_a_figure_shows_every_word(text: str) -> None:
         drawn = plot.svg()
     ET.fromstring(drawn)  # noqa: S314
     assert visible_lines(drawn) == drawn
-
-
-def test_json_keeps_every_character() -> None:
-    """JSON escapes are ASCII: a terminal shows them, and a reader restores the text."""
-    assert visible(json.dumps(HOSTILE)) == json.dumps(HOSTILE)
-    assert json.loads(json.dumps(HOSTILE)) == HOSTILE
 
 
 def test_ordinary_words_are_unchanged() -> None:

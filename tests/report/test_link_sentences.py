@@ -235,12 +235,6 @@ def test_a_condition_names_the_link_that_it_is_about() -> None:
     assert texts == "4 % loss on client-proxy, 10 Mbit/s"
 
 
-def test_a_chain_without_proxies_is_called_none() -> None:
-    """In the legend of what the levels stand for."""
-    (legend,) = levels.legends(DOCUMENT)
-    assert dict(legend.levels)["direct"] == "none"
-
-
 def said_of(**table: Any) -> str:
     """Say a hand-over between two links."""
     links = {"links": ["wifi", "cellular"], "when": {"delivered": "2 MB"}}
@@ -290,12 +284,3 @@ def test_equal_links_are_described_once_by_their_names() -> None:
     texts = network.sentences(document)
     assert [line.partition(",")[0] for line in texts[:2]] == ["wifi", "cellular"]
     assert len(texts) == 3
-
-
-def test_competitors_that_a_factor_chooses_have_the_names_of_its_levels() -> None:
-    """Their programs are in the list of levels."""
-    document = {
-        "factors": {"beside": {"reno": {}, "bbr": {}}},
-        "competitors": [{"factor": "beside"}],
-    }
-    assert roles.competitors(document) == ["reno | bbr"]

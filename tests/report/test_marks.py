@@ -62,7 +62,7 @@ def test_marks_that_were_not_drawn_leave_the_figure_without_titles(figure: Visib
     assert titles(figure) == []
 
 
-@pytest.mark.parametrize("count", [1, MAX_NAMED, MAX_NAMED + 1, 1000])
+@pytest.mark.parametrize("count", [1, MAX_NAMED + 1, 1000])
 def test_points_of_a_line_are_bounded(figure: VisibleFigure, count: int) -> None:
     """A curve of a thousand values has some names, the first among them."""
     name_points(figure.subplots(), [(n, n, f"point {n}") for n in range(count)])

@@ -301,12 +301,6 @@ def test_a_rate_that_varies_is_a_mean() -> None:
     assert "goodput of 16 Mbit/s at 10 Mbit/s, which is the mean of a rate that varies" in first
 
 
-def test_a_goodput_within_its_rate_needs_no_note() -> None:
-    """A goodput that rounds to the rate needs no note either."""
-    assert noted('"10 Mbit/s"', 0.9) == []
-    assert noted('"10 Mbit/s"', 0.7999) == []
-
-
 def evidence_line(results: Results) -> str:
     """Return the line of evidence, unwrapped."""
     text = " ".join(shown(results).split())
