@@ -100,17 +100,6 @@ def dry(*words: str) -> Result:
     return CliRunner().invoke(compare.command, [*words, "--dry-run"])
 
 
-def test_unknown_kinds_are_reported_at_once() -> None:
-    """Each with the known ones, or the closest."""
-    refused = dry("curl:h3", "--keep", "foo,,qlg").exception
-    assert isinstance(refused, ConfigError)
-    assert [str(mistake) for mistake in refused.mistakes] == [
-        "--keep: 'foo' is unknown; known: qlog, keylog, pcap, packets",
-        "--keep: one of its values is empty; put single commas between values",
-        "--keep: 'qlg' is unknown; did you mean qlog?",
-    ]
-
-
 def test_a_dry_run_says_what_is_not_written() -> None:
     """The experiment file on stdout is the same as without the option."""
     result = dry("curl:h3", "--keep", "qlog, pcap")

@@ -56,12 +56,3 @@ def test_the_file_may_name_the_clock() -> None:
     read = parser.read(DEMO.replace("schema = 1\n", 'schema = 1\nclock = "virtual"\n', 1))
     assert read.experiment is not None
     assert read.experiment.clock == "virtual"
-
-
-def test_an_unknown_clock_is_a_mistake() -> None:
-    """The message names both clocks."""
-    read = parser.read(DEMO.replace("schema = 1\n", 'schema = 1\nclock = "wall"\n', 1))
-    (mistake,) = map(str, read.mistakes)
-    assert mistake.startswith("clock: ")
-    assert "real" in mistake
-    assert "virtual" in mistake

@@ -249,9 +249,3 @@ def test_distributions_of_ratios_and_published_shares(
 ) -> None:
     """A ratio belongs to a combination of levels, and a published value to a share."""
     assert words in changed(CDF, old, new)[f"figure[0].{place}"]
-
-
-def test_only_spans_have_a_length() -> None:
-    """Bars start at zero."""
-    found = changed(BARS, "series", 'length = "resource_time"\nseries')
-    assert "does not apply to a figure of kind 'bars'" in found["figure[0].length"]

@@ -265,8 +265,3 @@ def test_the_bodies_of_all_files_and_rounds_pass_the_bucket() -> None:
     """Four files in three rounds are twelve bodies."""
     (load,) = bodies_path.bucket_loads(scenario("100 kB", rate=BUCKET, files=4, rounds=3))
     assert load == BucketLoad("client-server", "server", 10_000_000, 1_000_000, 1_200_000)
-
-
-def test_a_constant_rate_has_no_bucket() -> None:
-    """Buckets in the direction of the requests do not count either."""
-    assert bodies_path.bucket_loads(scenario("100 kB", rate="10 Mbit/s")) == ()

@@ -24,14 +24,6 @@ def test_another_block_direction_or_impairment_has_another_stream(
     assert len({seeds.stream_key(*one) for one in several}) == len(several)
 
 
-@given(streams)
-def test_a_key_is_a_function_of_its_name(stream: tuple[int, int, str, str, str]) -> None:
-    """Equal names give equal 64-bit keys."""
-    key = seeds.stream_key(*stream)
-    assert key == seeds.stream_key(*stream)
-    assert 0 <= key < 2**64
-
-
 def test_the_key_derivation_never_changes() -> None:
     """A later httpbed must be able to repeat a campaign."""
     recorded = json.loads((artifacts(H2_LOSS) / "link.json").read_text())["links"][0]

@@ -10,8 +10,3 @@ def test_the_key_has_the_levels_in_the_order_of_the_factors() -> None:
     assert treatment_key({"loss": "2 %", "http_version": "3"}) == ("2 %", "3")
     row = {"block": 4, "http_version": "3", "loss": "2 %"}
     assert treatment_key(row, ["loss", "http_version"]) == ("2 %", "3")
-
-
-def test_an_experiment_without_factors_has_one_treatment() -> None:
-    """Its key is empty, whatever else a row has."""
-    assert treatment_key({}) == treatment_key({"block": 4}, []) == ()

@@ -141,16 +141,6 @@ def test_programs_of_another_experiment_are_not_listed(tmp_path: Path) -> None:
     assert "is of another experiment than" in mistake
 
 
-def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
-    """An archive is written to a new folder."""
-    made(tmp_path / "one")
-    (tmp_path / "archive").mkdir()
-    (tmp_path / "archive" / "thesis.tex").write_text("years")
-    with pytest.raises(ConfigError, match="is not an empty folder"):
-        merged(tmp_path, "one")
-    assert [path.name for path in (tmp_path / "archive").iterdir()] == ["thesis.tex"]
-
-
 def test_an_archive_that_cannot_be_completed_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

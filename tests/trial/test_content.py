@@ -34,13 +34,6 @@ def test_the_content_is_a_function_of_seed_size_and_number(name: str) -> None:
         assert hashlib.sha256(one.path.read_bytes()).hexdigest() == one.sha256
 
 
-def test_no_two_files_are_equal() -> None:
-    """Files of different seeds differ, too."""
-    made = [content.ensure(1, target(1000, number)).sha256 for number in (1, 2, 3)]
-    made.append(content.ensure(2, target(1000)).sha256)
-    assert len(set(made)) == len(made)
-
-
 def test_every_file_has_the_same_modification_time() -> None:
     """Also a file that an earlier version made, because servers send the time."""
     made = content.ensure(1, target(1000)).path

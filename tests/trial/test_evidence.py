@@ -14,7 +14,6 @@ from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import client_requests, evidence
 from recorded import (
     CATALOG,
-    FOLDER,
     H2_LOSS,
     H3_CLEAN,
     PROXIED,
@@ -27,13 +26,6 @@ from recorded import (
 )
 
 HOP = planned(H2_LOSS).hops[0]
-
-
-@pytest.mark.parametrize("algorithm", ["cubic", "reno", "bbr"])
-def test_the_congestion_control_of_a_socket_is_read(algorithm: str) -> None:
-    """From ``ss --tcp --info``; ``bbr:(bw:...`` is no second one."""
-    text = (FOLDER / f"iproute2-7.3.0/ss-{algorithm}.txt").read_text()
-    assert evidence.algorithms(text) == {algorithm}
 
 
 @pytest.mark.parametrize(

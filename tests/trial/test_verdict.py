@@ -262,12 +262,6 @@ def test_a_timed_out_client_is_data() -> None:
     assert not metrics & {"request_time", "goodput"}
 
 
-def test_a_timed_out_client_over_a_broken_bed_is_invalid() -> None:
-    """The bed's failure comes first."""
-    late = ended(status=None, signal=9, timed_out=True)(recorded_evidence(H2_LOSS))
-    assert ending(on_link("socket_drops", to=1)(late)).kind == "invalid"
-
-
 def test_a_server_that_did_not_start_has_failed() -> None:
     """The reason has the server's own message."""
     failures = {"server": "exit status 1: no such file"}
