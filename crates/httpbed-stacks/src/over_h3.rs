@@ -5,11 +5,12 @@ use crate::lines::{Answer, Content, Fetch};
 use crate::options::Options;
 use bytes::{Buf, Bytes};
 use h3::client::RequestStream;
-use h3::quic::{Connection, RecvStream, SendStream};
+use h3::quic::{BidiStream, Connection, RecvStream};
 use h3::server::RequestResolver;
 use http::{Request, Response};
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
@@ -25,9 +26,13 @@ pub trait Quic:
 }
 
 /// The stream of a request.
-pub trait Messages: SendStream<Bytes> + RecvStream<Buf: Send> + Send + 'static {}
-
-impl<S: SendStream<Bytes> + RecvStream<Buf: Send> + Send + 'static> Messages for S {}
+pub trait Messages:
+    BidiStream<Bytes, SendStream: Send + 'static, RecvStream: RecvStream<Buf: Send> + Send + 'static>
+    + RecvStream<Buf: Send>
+    + Send
+    + 'static
+{
+}
 
 /// Fetches every file, in as many rounds as requested, and calls `close` to close the connection.
 pub async fn fetch(
@@ -47,9 +52,14 @@ pub async fn fetch(
             let request = Request::get(format!("https://{}{}", options.name, wanted.0))
                 .header("user-agent", "httpbed-stacks")
                 .body(())?;
-            let mut stream = sender.send_request(request).await?;
-            stream.finish().await?;
-            fetches.spawn(receive(fetch, stream));
+            let (mut sending, receiving) = sender.send_request(request).await?.split();
+            let mut finish = Box::pin(async move { sending.finish().await });
+            // It begins in the order of the requests; with msquic it lasts until all is acknowledged.
+            // An error is none: a server may stop reading what it has answered (RFC 9114 section 4.1).
+            if poll_fn(|context| Poll::Ready(finish.as_mut().poll(context))).await.is_pending() {
+                tokio::spawn(finish);
+            }
+            fetches.spawn(receive(fetch, receiving));
         }
         while let Some(result) = fetches.join_next().await {
             result??;
@@ -61,7 +71,10 @@ pub async fn fetch(
     Ok(())
 }
 
-async fn receive(mut fetch: Fetch, mut stream: RequestStream<impl Messages, Bytes>) -> Result<(), Failure> {
+async fn receive<S>(mut fetch: Fetch, mut stream: RequestStream<S, Bytes>) -> Result<(), Failure>
+where
+    S: RecvStream<Buf: Send> + Send + 'static,
+{
     fetch.status = stream.recv_response().await?.status().as_u16();
     while let Some(mut data) = stream.recv_data().await? {
         while data.has_remaining() {
@@ -99,8 +112,10 @@ async fn respond(
     let authority = request.uri().authority().map_or("", |authority| authority.as_str());
     let mut answer = content.answer(request.uri().path(), authority);
     let result = send(&mut answer, &mut stream).await;
+    // The client cannot end before the log has its line: msquic finishes when all is acknowledged.
     content.record(&answer, number)?;
-    result
+    result?;
+    Ok(stream.finish().await?)
 }
 
 async fn send(
@@ -113,7 +128,7 @@ async fn send(
         let data = answer.next()?;
         let bytes = data.len() as u64;
         if bytes == 0 {
-            return Ok(stream.finish().await?);
+            return Ok(());
         }
         stream.send_data(data).await?;
         answer.sent += bytes;

@@ -3,7 +3,8 @@
 use crate::Failure;
 use crate::lines::Content;
 use crate::options::Options;
-use crate::over_h3::{self, NO_ERROR, Quic};
+use crate::over_h3::{self, Messages, NO_ERROR, Quic};
+use bytes::Bytes;
 use h3_msquic_async::msquic::{
     BufferRef, CertificateFile, Configuration, Credential, CredentialConfig, CredentialFlags, Registration,
     RegistrationConfig, Settings,
@@ -33,6 +34,7 @@ const PATIENCE_MS: u32 = 600_000;
 const STREAMS: u16 = 100;
 
 impl Quic for h3_msquic_async::Connection {}
+impl Messages for h3_msquic_async::BidiStream<Bytes> {}
 
 /// Fetches files; `$SSLKEYLOGFILE` asks for TLS secrets.
 ///

@@ -3,7 +3,8 @@
 use crate::Failure;
 use crate::lines::Content;
 use crate::options::Options;
-use crate::over_h3::{self, NO_ERROR, Quic};
+use crate::over_h3::{self, Messages, NO_ERROR, Quic};
+use bytes::Bytes;
 use quinn::congestion::{BbrConfig, CubicConfig, NewRenoConfig};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, QlogConfig, ServerConfig, TransportConfig, VarInt};
@@ -31,6 +32,7 @@ pub const KNOBS: &[(&str, &str)] = &[
 const H3: &[u8] = b"h3";
 
 impl Quic for h3_quinn::Connection {}
+impl Messages for h3_quinn::BidiStream<Bytes> {}
 
 /// Fetches files; `$SSLKEYLOGFILE` asks for TLS secrets.
 pub fn get(options: &Options) -> Result<(), Failure> {
