@@ -95,6 +95,14 @@ def test_digests_and_the_traces_rate_go_into_every_trial(folder: Path) -> None:
     assert set(loaded.files) == {DIGEST, hashlib.sha256(LOG).hexdigest()}
 
 
+def test_another_content_makes_other_trials(folder: Path) -> None:
+    """The same name and text can be another network."""
+    before = [trial.id for trial in load(folder, text()).trials]
+    assert before == [trial.id for trial in load(folder, text()).trials]
+    (folder / "up.trace").write_bytes(b"1\n2\n6\n")
+    assert not set(before) & {trial.id for trial in load(folder, text()).trials}
+
+
 def test_the_emulator_finds_files_by_their_digest(folder: Path) -> None:
     """It reads a copy that cannot change during the campaign."""
     loaded = load(folder, text())
