@@ -87,7 +87,7 @@ impl Options {
     /// Returns the value of one of the stack's own options.
     pub fn knob<T: FromStr>(&self, name: &str) -> Result<T, Failure> {
         let value = self.knobs.get(name).ok_or_else(|| format!("no option --{name}"))?;
-        value.parse().map_err(|_| format!("--{name}: {value:?} is not a value of it").into())
+        value.parse().map_err(|_| format!("--{name}: does not accept {value:?}").into())
     }
 
     /// Returns a new file for a connection's qlog, if one is wanted.

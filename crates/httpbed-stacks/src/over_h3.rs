@@ -55,7 +55,8 @@ pub async fn fetch(
             let (mut sending, receiving) = sender.send_request(request).await?.split();
             let mut finish = Box::pin(async move { sending.finish().await });
             // It begins in the order of the requests; with msquic it lasts until all is acknowledged.
-            // An error is none: a server may stop reading what it has answered (RFC 9114 section 4.1).
+            // Its error does not matter: a server may stop reading a request that it has answered
+            // (RFC 9114 section 4.1).
             if poll_fn(|context| Poll::Ready(finish.as_mut().poll(context))).await.is_pending() {
                 tokio::spawn(finish);
             }

@@ -110,7 +110,7 @@ impl Wire {
         Ok(Self { local: socket.local_addr()?, socket, ended: RefCell::default() })
     }
 
-    /// Carries datagrams until the client has ended; a server has no such end.
+    /// Carries datagrams until the client has ended; for a server it never returns.
     fn carry(&self, endpoint: &mut Endpoint) -> Result<(), Failure> {
         let mut buffer = vec![0; CHUNK_BYTES];
         loop {
@@ -124,7 +124,7 @@ impl Wire {
                 match self.socket.recv_from(&mut buffer) {
                     Ok((length, src)) => {
                         let info = PacketInfo { src, dst: self.local, time: Instant::now() };
-                        // What is no QUIC is nobody's mistake here.
+                        // A datagram that is not QUIC is dropped.
                         let _ = endpoint.recv(&mut buffer[..length], &info);
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
