@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from httpbed.addons.pages.load.critical_path import goal_of
+from httpbed.addons.pages.load.critical_path import SLOWER, goal_of
 from httpbed.results.sample import samples, scenario
 from httpbed.store import query
 
@@ -193,7 +193,7 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
     share, share_s = max(difference["shares"].items(), key=lambda one: one[1])
     whole = {f"{one['block']}/{one['trial']}": one for one in found["loads"]}
     slow, fast = (_steps(whole[difference[name]]) for name in ("slow", "fast"))
-    held = whole[difference["slow"]]["held"]
+    held, link = (whole[difference["slow"]][name] for name in ("held", "slow"))
     parts = {what: slow.get(what, 0.0) - fast.get(what, 0.0) for what in {*slow, *fast}}
     what = max(parts, key=lambda part: parts[part])
     return {
@@ -206,6 +206,8 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
         "share_s": share_s,
         "held": held["knob"] if held else None,
         "held_s": held["idle_s"] if held else 0.0,
+        "idle_s": link["idle_s"] if link else 0.0,
+        "lost_packets": link["lost_packets"] if link else 0,
         "lifts": [],
     }
 
@@ -296,6 +298,8 @@ def _transfer_line(one: Mapping[str, Any]) -> str:
 
 def _page_line(one: Mapping[str, Any]) -> str:
     cause = f"{one['cause']}: {one['cause_s']:.3g} s ({_share(one['cause_s'], one)})"
+    if one["cause"] == SLOWER and "lost_packets" in one:
+        cause += f"; it was idle for {one['idle_s']:.3g} s and lost {one['lost_packets']} packets"
     if one.get("held"):
         cause += f"; `{one['held']}` held bodies while the link was idle for {one['held_s']:.3g} s"
     share = f"{one['share']}: {one['share_s']:.3g} s"

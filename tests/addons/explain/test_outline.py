@@ -140,3 +140,21 @@ def test_a_damaged_timeline_is_no_division(damage: dict[str, Any], tmp_path: Pat
 def test_a_result_without_a_timeline_is_no_division(kept: Any, tmp_path: Path) -> None:
     with pytest.raises(NoTransferError):
         outlined(tmp_path, kept)
+
+
+def test_packets_that_the_receivers_own_link_drops_are_lost_as_well(tmp_path: Path) -> None:
+    """Of two links of one rate the sender's is the narrow one, whose timeline has no drop."""
+    own = {**LINK, "between": ["client", "router"], "delay": "0 ms"}
+    inner = {**LINK, "between": ["router", "server"]}
+    topology = {"hosts": ["client", "router", "server"], "links": [own, inner]}
+    described = Scenario.model_validate({**DOCUMENT, "topology": topology})
+    kept = result(WindowSender(100, lambda _: 60, lost=range(60, 100), timeout=900 * MS).transfer())
+    expected = outlined(tmp_path, kept)
+    up, down = kept["directions"]
+    timeline = down["timeline"]
+    without = {
+        "timeline": {**timeline, "dropped_packets": [0 for _ in timeline["dropped_packets"]]}
+    }
+    apart = {**kept, "directions": [up, down, up, without]}
+    assert outlined(tmp_path, apart, described) == pytest.approx(expected, abs=0.01)
+    assert expected["timeout"] > 0.05

@@ -14,7 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.explain import again, difference, evidence, explain_report, page_windows
+from httpbed.addons.explain import (
+    again,
+    difference,
+    evidence,
+    explain_report,
+    page_timeline,
+    page_windows,
+)
 from httpbed.addons.explain.again import Again
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
@@ -26,6 +33,7 @@ from httpbed.addons.explain.explanation import (
     typical_rows,
 )
 from httpbed.addons.explain.lifts import Rung
+from httpbed.addons.explain.page_timeline import SlowBodies
 from httpbed.addons.explain.page_windows import HeldLoad
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.report import critical_path_report
@@ -138,6 +146,7 @@ def _explain_pages(
             results,
             [*shown.found, *more.found],
             {**shown.held, **more.held},
+            {**shown.slow, **more.slow},
             [*shown.unread, *more.unread],
         )
     if not shown.found:
@@ -292,10 +301,12 @@ class ShownLoads:
     """What ``httpbed explain`` shows of a campaign of page loads."""
 
     results: Results
-    found: Sequence[LoadPath]
-    held: Mapping[str, HeldLoad]
+    found: list[LoadPath]
+    held: dict[str, HeldLoad]
     """By the name of the trial."""
-    unread: Sequence[str]
+    slow: dict[str, SlowBodies]
+    """Likewise."""
+    unread: list[str]
     """Trials without a path."""
 
     def document(self, *, draws: bool) -> Document:
@@ -318,6 +329,8 @@ class ShownLoads:
         for path in self.found:
             name = f"{path.name}: " if len(self.found) > 1 else ""
             texts = [*critical_path_report.sentences(path)]
+            if slow := self.slow.get(path.trial.name):
+                texts.append(slow.sentence())
             if held := self.held.get(path.trial.name):
                 texts.append(held.sentence())
             yield Sentence(name + ". ".join(texts))
@@ -334,6 +347,7 @@ class ShownLoads:
                 {
                     **critical_path_report.values(path),
                     "held": held.values() if (held := self.held.get(path.trial.name)) else None,
+                    "slow": slow.values() if (slow := self.slow.get(path.trial.name)) else None,
                 }
                 for path in self.found
             ],
@@ -343,15 +357,20 @@ class ShownLoads:
 
 
 def read(results: Results, rows: Sequence[Mapping[str, Any]], catalog: Catalog) -> ShownLoads:
-    """Read the critical paths of trials that load pages, and which windows held bodies."""
-    paths, held, unread = list[LoadPath](), dict[str, HeldLoad](), list[str]()
+    """Read the critical paths of trials that load pages, and what the link tells of them."""
+    shown = ShownLoads(results, [], {}, {}, [])
     for row in rows:
         trial = loads.read(results, row)
         path = critical_path_report.of_trial(results, trial) if trial else None
         if trial is None or path is None:
-            unread.append(f"{row['block']}/{row['trial']}")
+            shown.unread.append(f"{row['block']}/{row['trial']}")
             continue
-        paths.append(path)
-        if window := page_windows.of_trial(results, trial, catalog):
-            held[trial.name] = window
-    return ShownLoads(results, paths, held, unread)
+        shown.found.append(path)
+        if (timeline := page_timeline.read(results, trial)) is None:
+            continue
+        described = scenario(results, trial.levels)
+        if window := page_windows.of_load(timeline, trial.load, described, catalog):
+            shown.held[trial.name] = window
+        if slow := page_timeline.slow_bodies(timeline, path.path):
+            shown.slow[trial.name] = slow
+    return shown

@@ -18,7 +18,7 @@ are longer than a round trip, as in transfers of minutes, a slow start is too sh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -101,14 +101,26 @@ def bins_of(result: Mapping[str, Any], described: Scenario, request_s: float | N
     """
     if described.competitors:
         raise NoTransferError("its timeline counts the packets of competitors, too")
-    (narrow, way), *more = vantage_points(described).narrow
+    watched = vantage_points(described)
+    (narrow, way), *more = watched.narrow
     direction = described.topology.links[narrow].directions()[way]
     if more or not isinstance(direction.rate, int | TokenBucket):
         raise NoTransferError("its narrowest link has no constant rate")
     try:
-        return Bins.of(result, described, narrow, way, request_s)
+        bins = Bins.of(result, described, narrow, way, request_s)
+        near = [place for place in watched.receiver if place != (narrow, way)]
+        lost = [_lost(result, *place, bins) for place in near]
     except (KeyError, TypeError, ValueError, IndexError, OverflowError):
         raise NoTransferError("its timeline is missing or damaged") from None
+    return replace(bins, dropped=sum(lost, bins.dropped))
+
+
+def _lost(result: Mapping[str, Any], link: int, way: int, bins: Bins) -> Floats:
+    """Return sums of the packets that another link of the bodies dropped, up to the same edges."""
+    timeline = result["directions"][2 * link + way]["timeline"]
+    counts = _sums(timeline["dropped_packets"], len(timeline["dropped_packets"]))
+    edges = bins.edges[0] + float(timeline["bin_ns"]) * np.arange(len(counts))
+    return np.interp(bins.edges, edges, counts).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -125,6 +137,7 @@ class Bins:
     waited: Floats
     """Of answered bytes, each times its round trip in ns."""
     dropped: Floats
+    """On this link and the receiver's own."""
     rate_bit_s: float
     round_trip: float
     request: float
@@ -189,6 +202,10 @@ class Bins:
     def drops(self, begin: float, end: float) -> bool:
         """Whether the link dropped packets between two times, or just before."""
         return self._within(self.dropped, begin - self.round_trip, end) > 0
+
+    def lost(self, begin: float, end: float) -> int:
+        """Return how many packets it dropped in that time."""
+        return round(self._within(self.dropped, begin - self.round_trip, end))
 
     @cached_property
     def _answer(self) -> tuple[float, float] | None:

@@ -17,24 +17,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.addons.explain import evidence, outline, windows
-from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain import page_timeline, windows
 from httpbed.addons.explain.explanation import DIGITS, duration_text
 from httpbed.addons.explain.outline import Bins
+from httpbed.addons.explain.page_timeline import PageTimeline
 from httpbed.addons.explain.transfer import NS
 from httpbed.addons.explain.windows import HTTP2_DEFAULT, NamedWindow
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
-from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import waterfall
 from httpbed.base import units
-from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 from httpbed.report.phrasing import listed, title
 from httpbed.results.sample import scenario
-from httpbed.store import layout
 from httpbed.store.results import Results
 
 MIN_WINDOWS = 6
@@ -135,58 +132,35 @@ def _candidates(described: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
 def of_row(results: Results, row: Mapping[str, Any], catalog: Catalog) -> HeldLoad | None:
     """Return what held bodies of an attempt's load for longest; None if nothing is known to."""
     trial = loads.read(results, row)
-    return of_trial(results, trial, catalog) if trial else None
-
-
-def of_trial(results: Results, trial: PageTrial, catalog: Catalog) -> HeldLoad | None:
-    """Return the same of a load that was read."""
-    row = {"block": trial.block, "trial": trial.trial, "attempt": trial.attempt}
-    folder = layout.artifacts(results.directory, trial.block, trial.trial, trial.attempt)
-    if results.artifacts.altered(row, LINK_RESULT):
+    timeline = page_timeline.read(results, trial) if trial else None
+    if trial is None or timeline is None:
         return None
-    try:
-        result = evidence.json_object(folder / LINK_RESULT)
-        return of_load(result, trial.load, scenario(results, trial.levels), catalog)
-    except NoTransferError:
-        return None
+    return of_load(timeline, trial.load, scenario(results, trial.levels), catalog)
 
 
 def of_load(
-    result: Mapping[str, Any], load: BrowserLoad, described: Scenario, catalog: Catalog
+    timeline: PageTimeline, load: BrowserLoad, described: Scenario, catalog: Catalog
 ) -> HeldLoad | None:
-    """Return the same from what the emulator and the browser kept of a load.
-
-    :raises NoTransferError: when the emulator kept no timeline, or it shows more than this load.
-    """
+    """Return the same of a load with its timeline."""
     last_s = timing.page_load_time_s(load)
-    if load.navigation_ns is None or last_s is None or described.handover is not None:
+    if last_s is None:
         return None
-    bins = outline.bins_of(result, described, None)
-    try:
-        zero = load.navigation_ns - _first_packet_ns(result)
-    except (KeyError, TypeError, ValueError):
-        raise NoTransferError("its times are missing or damaged") from None
     groups = defaultdict[str, list[HeldBody]](list)
     candidates = [*_candidates(described, catalog)]
     for request in timing.fetched(load):
-        if body := _held(request, zero, bins, candidates):
+        if body := _held(request, timeline, candidates):
             groups[str(body.of)].append(body)
-    every = [_joined(bodies, bins, round(last_s * NS)) for bodies in groups.values()]
+    every = [_joined(bodies, timeline.bins, round(last_s * NS)) for bodies in groups.values()]
     return max(every, key=lambda one: one.idle_ns, default=None)
 
 
-def _first_packet_ns(result: Mapping[str, Any]) -> int:
-    """Return when the first packet of the client entered its link, by the clock of its host."""
-    times = [one["client_first_ns"] for one in result["connections"]]
-    return int(result["origin_ns"]) + min(int(one) for one in times if one is not None)
-
-
 def _held(
-    request: PageRequest, zero: int, bins: Bins, candidates: Sequence[NamedWindow]
+    request: PageRequest, timeline: PageTimeline, candidates: Sequence[NamedWindow]
 ) -> HeldBody | None:
     if request.headers_end_s is None or request.ended_s is None:
         return None
-    begin, end = (round(at_s * NS) + zero for at_s in (request.headers_end_s, request.ended_s))
+    bins = timeline.bins
+    begin, end = timeline.at(request.headers_end_s), timeline.at(request.ended_s)
     if end <= begin or bins.drops(begin, end):
         return None
     if bins.idle_ns(begin, end) < MIN_IDLE * (end - begin):

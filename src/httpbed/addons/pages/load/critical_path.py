@@ -57,6 +57,8 @@ MAX_STEPS = 2000
 BEHIND = "behind other responses"
 SLOWER = "slower than the link"
 OWN_BYTES = "own bytes at the link's rate"
+BODY = frozenset({BEHIND, SLOWER, OWN_BYTES})
+"""What the time of a body is divided into."""
 BITS = 8
 
 
