@@ -299,7 +299,8 @@ def _transfer_line(one: Mapping[str, Any]) -> str:
 def _page_line(one: Mapping[str, Any]) -> str:
     cause = f"{one['cause']}: {one['cause_s']:.3g} s ({_share(one['cause_s'], one)})"
     if one["cause"] == SLOWER and "lost_packets" in one:
-        cause += f"; it was idle for {one['idle_s']:.3g} s and lost {one['lost_packets']} packets"
+        idle_s, lost = one["idle_s"], one["lost_packets"]
+        cause += f"; in all, the link was idle for {idle_s:.3g} s of it and lost {lost} packets"
     if one.get("held"):
         cause += f"; `{one['held']}` held bodies while the link was idle for {one['held_s']:.3g} s"
     share = f"{one['share']}: {one['share_s']:.3g} s"
