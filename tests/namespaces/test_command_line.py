@@ -181,9 +181,9 @@ def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     run = shlex.join([*HTTPBED, "run", str(experiment), "-o", f"{tmp_path}/disk/campaign"])
     ended = in_own_mounts(f"mount -t tmpfs -o ro tmpfs {tmp_path}/disk; exec {run}")
-    assert ended.returncode == EXIT_HOST, ended.stderr
+    assert ended.returncode == EXIT_USAGE, ended.stderr
     assert "Read-only file system" in ended.stderr
-    assert "remedy: choose a folder" in ended.stderr
+    assert "choose another folder" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
@@ -192,7 +192,7 @@ def test_a_folder_on_a_read_only_disk(experiment: Path, tmp_path: Path) -> None:
     ("where", "code", "word"),
     [
         ("experiment.toml/campaign", EXIT_USAGE, "is not a folder"),
-        ("/proc/nothing/campaign", EXIT_USAGE, "remedy: choose another folder"),
+        ("/proc/nothing/campaign", EXIT_USAGE, "choose another folder"),
         ("experiment.toml", EXIT_USAGE, "is not a folder"),
         (".", EXIT_USAGE, "holds other files than a campaign's"),
     ],
