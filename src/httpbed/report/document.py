@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from httpbed.base.addon import Seam
 from httpbed.experiment.document import words as words_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from httpbed.report.figures import Plot
 
+T = TypeVar("T")
 MAX_LISTED = 500
 """Rows of a table in the HTML report: a browser takes seconds to lay out thousands."""
 Tone = Literal["", "main", "better", "worse", "settled", "open", "base"]
@@ -223,6 +224,13 @@ class ReportInput:
 
     Input with and without figures shares it, so nothing in it depends on ``draws``.
     """
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """Return what has this name among the shared values; compute it at the first call."""
+        if name not in self.computed:
+            self.computed[name] = compute()
+        found: T = self.computed[name]
+        return found
 
     @property
     def document(self) -> Mapping[str, Any]:

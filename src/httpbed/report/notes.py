@@ -42,11 +42,12 @@ MAX_REASON = 160
 
 def notes(source: ReportInput) -> list[str]:
     """List what limits the findings, what matters most first, each with its remedy."""
-    if "notes" not in source.computed:
-        makers = sorted([*OWN, *NOTES.provided(source.words)], key=lambda maker: maker.place)
-        source.computed["notes"] = [note for maker in makers for note in maker.make(source)]
-    made: list[str] = source.computed["notes"]
-    return made
+    return source.once("notes", lambda: [*_made(source)])
+
+
+def _made(source: ReportInput) -> Iterator[str]:
+    for maker in sorted([*OWN, *NOTES.provided(source.words)], key=lambda maker: maker.place):
+        yield from maker.make(source)
 
 
 def _damaged(results: Results) -> Iterator[str]:

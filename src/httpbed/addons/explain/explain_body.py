@@ -142,13 +142,8 @@ def _explain_pages(
         repeated = query.read(how.directory)
         others = [other for row in missing if (other := _same(repeated, results, row))]
         more = read(repeated, others, catalog)
-        shown = ShownLoads(
-            results,
-            [*shown.found, *more.found],
-            {**shown.held, **more.held},
-            {**shown.slow, **more.slow},
-            [*shown.unread, *more.unread],
-        )
+        every = [*shown.found, *more.found]
+        shown = ShownLoads(results, every, [*shown.unread, *more.unread])
     if not shown.found:
         reason = f"has no readable load: {', '.join(shown.unread)}"
         raise ConfigError([Mistake(str(results.directory), reason, "run the experiment again")])
@@ -297,60 +292,71 @@ def _save(document: Document, directory: Path) -> Path | None:
 
 
 @dataclass(frozen=True)
+class ShownLoad:
+    """A load with its critical path, and what the link tells of it; None: nothing."""
+
+    path: LoadPath
+    held: HeldLoad | None
+    slow: SlowBodies | None
+
+    def sentences(self) -> Iterator[str]:
+        """Say it, each without its full stop."""
+        yield from critical_path_report.sentences(self.path)
+        yield from (one.sentence() for one in (self.slow, self.held) if one)
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            **critical_path_report.values(self.path),
+            "held": self.held.values() if self.held else None,
+            "slow": self.slow.values() if self.slow else None,
+        }
+
+
+@dataclass(frozen=True)
 class ShownLoads:
     """What ``httpbed explain`` shows of a campaign of page loads."""
 
     results: Results
-    found: list[LoadPath]
-    held: dict[str, HeldLoad]
-    """By the name of the trial."""
-    slow: dict[str, SlowBodies]
-    """Likewise."""
-    unread: list[str]
+    found: Sequence[ShownLoad]
+    unread: Sequence[str]
     """Trials without a path."""
+
+    @property
+    def paths(self) -> list[LoadPath]:
+        """The critical path of each load."""
+        return [load.path for load in self.found]
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document; the waterfalls are in the campaign's report."""
         del draws
-        tables = [critical_path_report.steps_table([path]) for path in self.found]
+        tables = [critical_path_report.steps_table([path]) for path in self.paths]
         blocks: tuple[Block, ...] = (Paragraph(critical_path_report.READING), *tables)
         return explain_report.document(
             self.results,
-            critical_path_report.shares_table(self.found),
+            critical_path_report.shares_table(self.paths),
             tuple(self._answers()),
             evidence=tuple(
                 f"{path.name}: trial {path.trial.name}, {len(path.trial.load.requests)} requests"
-                for path in self.found
+                for path in self.paths
             ),
             sections=(Section("paths", "Critical paths", blocks),),
         )
 
     def _answers(self) -> Iterator[Sentence]:
-        for path in self.found:
-            name = f"{path.name}: " if len(self.found) > 1 else ""
-            texts = [*critical_path_report.sentences(path)]
-            if slow := self.slow.get(path.trial.name):
-                texts.append(slow.sentence())
-            if held := self.held.get(path.trial.name):
-                texts.append(held.sentence())
-            yield Sentence(name + ". ".join(texts))
+        for load in self.found:
+            name = f"{load.path.name}: " if len(self.found) > 1 else ""
+            yield Sentence(name + ". ".join(load.sentences()))
         yield from (Sentence(f"Trial {name} left no readable load") for name in self.unread)
-        if found := critical_path_report.difference(self.found):
+        if found := critical_path_report.difference(self.paths):
             yield Sentence(". ".join(found.sentences()))
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        difference = critical_path_report.difference(self.found)
+        difference = critical_path_report.difference(self.paths)
         return {
             "schema": 1,
-            "loads": [
-                {
-                    **critical_path_report.values(path),
-                    "held": held.values() if (held := self.held.get(path.trial.name)) else None,
-                    "slow": slow.values() if (slow := self.slow.get(path.trial.name)) else None,
-                }
-                for path in self.found
-            ],
+            "loads": [load.values() for load in self.found],
             "not_explained": list(self.unread),
             "difference": difference.values() if difference else None,
         }
@@ -358,19 +364,17 @@ class ShownLoads:
 
 def read(results: Results, rows: Sequence[Mapping[str, Any]], catalog: Catalog) -> ShownLoads:
     """Read the critical paths of trials that load pages, and what the link tells of them."""
-    shown = ShownLoads(results, [], {}, {}, [])
+    found, unread = list[ShownLoad](), list[str]()
     for row in rows:
         trial = loads.read(results, row)
         path = critical_path_report.of_trial(results, trial) if trial else None
         if trial is None or path is None:
-            shown.unread.append(f"{row['block']}/{row['trial']}")
+            unread.append(f"{row['block']}/{row['trial']}")
             continue
-        shown.found.append(path)
-        if (timeline := page_timeline.read(results, trial)) is None:
-            continue
-        described = scenario(results, trial.levels)
-        if window := page_windows.of_load(timeline, trial.load, described, catalog):
-            shown.held[trial.name] = window
-        if slow := page_timeline.slow_bodies(timeline, path.path):
-            shown.slow[trial.name] = slow
-    return shown
+        held, slow = None, None
+        if timeline := page_timeline.read(results, trial):
+            described = scenario(results, trial.levels)
+            held = page_windows.of_load(timeline, trial.load, described, catalog)
+            slow = page_timeline.slow_bodies(timeline, path.path)
+        found.append(ShownLoad(path, held, slow))
+    return ShownLoads(results, found, unread)

@@ -338,21 +338,20 @@ def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
 
 def _rows(source: ReportInput) -> Sequence[Mapping[str, Any]]:
     """Return the row of each treatment's typical trial."""
-    if "typical rows" not in source.computed:
-        found = typical_rows(source.results, attempts.valid(source.results))
-        source.computed["typical rows"] = found
-    rows: Sequence[Mapping[str, Any]] = source.computed["typical rows"]
-    return rows
+    results = source.results
+    return source.once("typical rows", lambda: typical_rows(results, attempts.valid(results)))
 
 
 def _typical(source: ReportInput) -> list[Divided]:
     """Divide the typical trial of each treatment: by its packets, or else by its timeline."""
-    if "explain" not in source.computed:
-        results, catalog = source.results, catalogs.load()
-        divided = (_divided(results, row, catalog) for row in _rows(source)[:MAX_SECTION])
-        source.computed["explain"] = [one for one in divided if one]
-    found: list[Divided] = source.computed["explain"]
-    return found
+    return source.once("explain", lambda: [*_divisions(source)])
+
+
+def _divisions(source: ReportInput) -> Iterator[Divided]:
+    catalog = catalogs.load()
+    for row in _rows(source)[:MAX_SECTION]:
+        if one := _divided(source.results, row, catalog):
+            yield one
 
 
 def _divided(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Divided | None:
