@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -312,17 +313,19 @@ def test_a_value_edited_by_hand_is_noticed(httpbed: Command, campaign: Path) -> 
     assert "trial.json has another SHA-256 than when it was written" in out
 
 
-def test_a_foreign_file_beside_attempts_is_noted(httpbed: Command, campaign: Path) -> None:
+def test_a_foreign_file_in_the_folder_is_noted(httpbed: Command, campaign: Path) -> None:
     """It affects no result; a file within an attempt's folder would count as damage."""
     (campaign / "unfinished").mkdir(exist_ok=True)
     (campaign / "unfinished/notes.txt").write_text("years")
     (campaign / "trials/.DS_Store").touch()
+    (campaign / "conformance.json").write_text("{}")
     with (campaign / "runs.jsonl").open("a") as log:
         log.write('{"schema": 1, "jo')
     code, out, _ = httpbed("verify", campaign)
     assert code == 0
     assert "note: runs.jsonl: line 2 is torn" in out
     assert "note: unfinished/notes.txt: " in out
+    assert re.search("note: no digest covers .*conformance.json", out)
     _resumed(campaign)
     assert (campaign / "unfinished/notes.txt").read_text() == "years"
     assert [run["jobs"] for run in campaigns.open_existing(campaign).runs()] == ["1", "1"]

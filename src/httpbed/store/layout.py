@@ -125,6 +125,12 @@ def _listed(folder: str | Path) -> list[os.DirEntry[str]]:
         return list(entries)
 
 
+def beside(directory: Path) -> list[str]:
+    """Return what is in a campaign's folder, not hidden, and no part of it: its report, say."""
+    names = sorted(entry.name for entry in _listed(directory) if not entry.name.startswith("."))
+    return [name for name in names if not _consists_of(directory, directory / name)]
+
+
 def table(directory: Path, name: str) -> Path:
     """Return the file of a table."""
     return directory / f"{name}.parquet"

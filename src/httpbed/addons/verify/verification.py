@@ -71,7 +71,7 @@ def verify(campaign: Campaign) -> Verification:
 def _of_archive(campaign: Campaign) -> Verification:
     """Verify the tables: an archive has no files of attempts."""
     planned = len(campaign.design())
-    notes = ("it is an archive, made without the files of its attempts",)
+    notes = ("it is an archive, made without the files of its attempts", *_beside(campaign))
     try:
         trials = tables.compact(campaign).tables["trials"]
     except ConfigError as error:
@@ -136,7 +136,15 @@ def _attempt(
     return Damage(place, reasons) if reasons else record
 
 
+def _beside(campaign: Campaign) -> Iterator[str]:
+    """Yield a note on reports and other files that no digest covers, if there are any."""
+    if names := layout.beside(campaign.directory.resolve()):
+        listed = ", ".join(names)
+        yield f"no digest covers {listed}; the verb that wrote them can write them again"
+
+
 def _notes(campaign: Campaign) -> Iterator[str]:
+    yield from _beside(campaign)
     real = campaign.directory.resolve()
     if campaign_files.staged_names(real):
         yield "a run was killed while the campaign grew; the next run completes or forgets that"

@@ -38,7 +38,8 @@ def command(
     Use it after a power cut, after copying a campaign, and before publishing its figures. It names
     every file that is missing, truncated, changed or added: the campaign's own files, every
     attempt's, and their artifacts. Trials without an attempt are no fault. The tables are made from
-    the attempts again, and compared.
+    the attempts again, and compared. Reports and certificates in DIR have no digest; a note names
+    them.
 
     Digests reveal damage and edits. They do not reveal a person who changes a value and computes
     all digests again. An archive, which has tables alone, can be signed: ssh-keygen -Y sign -n
