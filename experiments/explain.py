@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from httpbed.addons.pages.load.critical_path import SLOWER, goal_of
+from httpbed.addons.pages.load.critical_path import SERVER, SLOWER, goal_of
 from httpbed.results.sample import samples, scenario
 from httpbed.store import query
 
@@ -44,6 +44,8 @@ STUDIES = (
 )
 DIFFERS = 0.1
 """Relative difference of the medians from which on a cell is explained."""
+WORTH = 0.1
+"""Share of the difference from which on a cause of its responses is named."""
 PROGRAMS = ("client", "stack", "http_version")
 """Factors that choose the HTTP version."""
 TIME_LIMIT_S = 3600
@@ -53,7 +55,8 @@ INTRODUCTION = (
     " again in virtual time (`httpbed explain --why`, n = 1 each); so their times may differ from"
     " the published medians. *Saved*: what the slower trial took less once all lifts together were"
     " in place; *of the difference*: how much of it that was. Pages have no lifts but a critical"
-    " path, up to the metric that stands beside them. Written by `python experiments/explain.py"
+    " path, up to the metric that stands beside them; *by packets*: what its responses waited for"
+    " beyond those of the faster load. Written by `python experiments/explain.py"
     " --page`."
 )
 RATIOS = "published HTTP/3 / HTTP/2 | again"
@@ -193,7 +196,8 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
     share, share_s = max(difference["shares"].items(), key=lambda one: one[1])
     whole = {f"{one['block']}/{one['trial']}": one for one in found["loads"]}
     slow, fast = (_steps(whole[difference[name]]) for name in ("slow", "fast"))
-    held, link = (whole[difference["slow"]][name] for name in ("held", "slow"))
+    held = whole[difference["slow"]]["held"]
+    waited, names = _waited(whole[difference["slow"]], whole[difference["fast"]])
     parts = {what: slow.get(what, 0.0) - fast.get(what, 0.0) for what in {*slow, *fast}}
     what = max(parts, key=lambda part: parts[part])
     return {
@@ -206,10 +210,29 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
         "share_s": share_s,
         "held": held["knob"] if held else None,
         "held_s": held["idle_s"] if held else 0.0,
-        "idle_s": link["idle_s"] if link else 0.0,
-        "lost_packets": link["lost_packets"] if link else 0,
+        "waited": waited,
+        "window": names,
         "lifts": [],
     }
+
+
+def _waited(slow: Mapping[str, Any], fast: Mapping[str, Any]) -> tuple[dict[str, float], str]:
+    """Return what the slower load's responses waited for beyond the faster one's, dearest first.
+
+    And the knob of the window that held it; empty without one.
+    """
+    if not slow["responses"] or not fast["responses"]:
+        return {}, ""
+    before, after = (
+        {one["cause"]: one["cost_s"] for one in load["responses"]["causes"]}
+        for load in (fast, slow)
+    )
+    more = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in {*before, *after}}
+    held = slow["responses"]["held"]
+    return (
+        dict(sorted(more.items(), key=lambda one: -one[1])),
+        (held["knob"] or "") if held else "",
+    )
 
 
 def _steps(load: Mapping[str, Any]) -> dict[str, float]:
@@ -298,9 +321,13 @@ def _transfer_line(one: Mapping[str, Any]) -> str:
 
 def _page_line(one: Mapping[str, Any]) -> str:
     cause = f"{one['cause']}: {one['cause_s']:.3g} s ({_share(one['cause_s'], one)})"
-    if one["cause"] == SLOWER and "lost_packets" in one:
-        idle_s, lost = one["idle_s"], one["lost_packets"]
-        cause += f"; in all, the link was idle for {idle_s:.3g} s of it and lost {lost} packets"
+    if one["cause"] in {SLOWER, SERVER} and one.get("waited"):
+        named = [
+            f"{name} {seconds:.3g} s"
+            for name, seconds in one["waited"].items()
+            if seconds >= WORTH * one["difference_s"]
+        ]
+        cause += f"; by packets: {', '.join(named)}"
     if one.get("held"):
         cause += f"; `{one['held']}` held bodies while the link was idle for {one['held_s']:.3g} s"
     share = f"{one['share']}: {one['share_s']:.3g} s"

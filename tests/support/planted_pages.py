@@ -27,7 +27,7 @@ def explained(folder: Path, page: PlantedPage, clock: str) -> list[dict[str, Any
     (folder / "e.toml").write_text(experiment(**words))
     done = httpbed("run", folder / "e.toml", "-o", folder / "c", within_s=BROWSERS_S)
     assert done.returncode == 0, done.stderr
-    told = httpbed("explain", folder / "c", "--json")
+    told = httpbed("explain", folder / "c", "--json", "--no-run")
     assert told.returncode == 0, told.stderr
     loads: list[dict[str, Any]] = json.loads(told.stdout)["loads"]
     return loads

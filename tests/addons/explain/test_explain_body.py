@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.explain import explain_body
+from httpbed.addons.explain import explain_body, page_report
 from httpbed.addons.explain.explain_report import Shown
 from httpbed.base.errors import ConfigError
 from httpbed.programs import catalog as catalogs
@@ -20,7 +20,7 @@ def test_loads_of_pages_are_explained_by_their_critical_paths(
     tmp_path: Path,
 ) -> None:
     results = page_campaign(tmp_path)
-    found = explain_body.read(results, [*attempts.valid(results)][:6], CATALOG).values()
+    found = page_report.read(results, [*attempts.valid(results)][:6], CATALOG).values()
     assert len(found["loads"]) == 6
     for one in found["loads"]:
         assert sum(one["shares"].values()) == pytest.approx(one["seconds"], abs=1e-4)
@@ -35,7 +35,7 @@ def test_a_load_that_cannot_be_read_is_named_beside_the_others(
     tmp_path: Path,
 ) -> None:
     results = page_campaign(tmp_path, only={"http_version": "2"})
-    found = explain_body.read(results, [*attempts.valid(results)][:6], CATALOG).values()
+    found = page_report.read(results, [*attempts.valid(results)][:6], CATALOG).values()
     assert {one["levels"]["http_version"] for one in found["loads"]} == {"2"}
     assert found["not_explained"]
 
@@ -48,13 +48,6 @@ def test_a_campaign_without_any_readable_load_is_a_mistake(tmp_path: Path) -> No
     (mistake,) = refused.value.mistakes
     assert mistake.place == str(results.directory)
     assert mistake.remedy
-
-
-def test_no_limit_of_a_page_can_be_lifted(tmp_path: Path) -> None:
-    results = page_campaign(tmp_path)
-    rows = [*attempts.valid(results)]
-    with pytest.raises(ConfigError, match="--try"):
-        explain_body._explain_pages(results, rows, None, "text", CATALOG, tries=True)
 
 
 def test_the_page_follows_no_link_out_of_a_campaign(

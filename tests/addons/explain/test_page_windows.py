@@ -8,11 +8,9 @@ import pytest
 
 from httpbed.addons.explain import page_timeline, page_windows
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.page_timeline import SlowBodies
 from httpbed.addons.explain.page_windows import HeldLoad
 from httpbed.addons.explain.transfer import Transfer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
-from httpbed.addons.pages.load.critical_path import OWN_BYTES, SLOWER, CriticalPath, Step
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog as catalogs
 from window_sender import MS, ORIGIN, PAYLOAD, RATE, ROUND_TRIP, WindowSender, result
@@ -112,38 +110,3 @@ def test_a_damaged_result_says_nothing(damage: dict[str, Any]) -> None:
     transfer = WindowSender(400, lambda _: 10).transfer()
     with pytest.raises(NoTransferError):
         page_timeline.of_result(result(transfer) | damage, load(transfer), scenario())
-
-
-def slow(transfer: Transfer, *, at_rate_s: float) -> SlowBodies | None:
-    """Return what is said of a body of which so many seconds passed at the link's rate."""
-    loaded = load(transfer)
-    (body,) = loaded.requests
-    begin, end = body.headers_end_s or 0.0, body.ended_s or 0.0
-    steps = (
-        Step(begin, begin + at_rate_s, "network", OWN_BYTES, body),
-        Step(begin + at_rate_s, end, "network", SLOWER, body),
-    )
-    path = CriticalPath("page_load_time", tuple(step for step in steps if step.lasts_s > 0))
-    timeline = page_timeline.of_result(result(transfer), loaded, scenario())
-    return page_timeline.slow_bodies(timeline, path)
-
-
-@pytest.mark.parametrize("lost", [range(0), range(100, 110)])
-def test_a_slow_body_has_the_links_idle_time_and_losses_beside_it(lost: range) -> None:
-    transfer = WindowSender(400, lambda _: 10, lost=lost).transfer()
-    arrived = transfer.content.arrived
-    found = slow(transfer, at_rate_s=0.1)
-    assert found is not None
-    assert found.lost == len(lost)
-    assert found.lasts_ns == arrived.max() - arrived[2]
-    # A round of ten packets takes 10 ms of each round trip.
-    assert found.idle_ns == pytest.approx(
-        found.lasts_ns * (ROUND_TRIP - 9 * MS) / ROUND_TRIP, rel=0.1
-    )
-    assert ("lost no packet" in found.sentence()) == (not lost)
-
-
-def test_a_body_at_the_links_rate_is_not_slow() -> None:
-    transfer = WindowSender(400, lambda _: 60).transfer()
-    (body,) = load(transfer).requests
-    assert slow(transfer, at_rate_s=(body.ended_s or 0.0) - (body.headers_end_s or 0.0)) is None

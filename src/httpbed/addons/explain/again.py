@@ -20,14 +20,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol
 
 from httpbed.addons.explain.difference import Difference
-from httpbed.addons.explain.explanation import Explained, Place, Unexplained, of_attempt
+from httpbed.addons.explain.explanation import (
+    Explained,
+    Place,
+    Unexplained,
+    of_attempt,
+)
 from httpbed.addons.explain.lifts import Document, Lift, Rung, lifts
 from httpbed.base.clock import Clock
 from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
@@ -42,6 +48,7 @@ from httpbed.cli import clock_choice, experiment_argument
 from httpbed.cli.echo import command_line, say
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
@@ -164,15 +171,38 @@ def loaded_trials(results: Results, chosen: Collection[Chosen], how: Again) -> L
     return replace(loaded, trials=trials, stopping=None)
 
 
+class Reader(Protocol):
+    """Explains what an attempt left."""
+
+    def __call__(  # noqa: D102, PLR0913
+        self,
+        place: Place,
+        artifacts: Path,
+        described: Scenario,
+        clock: Clock,
+        catalog: Catalog,
+        *,
+        request_s: float | None,
+        outcome: str,
+    ) -> Explained | Unexplained: ...
+
+
 MAX_RUNGS = 6
 WORTH = 0.05
 """Share of the time, or of a difference, that a cause must cost to be lifted."""
 
 
 def ladders(
-    results: Results, climbing: list[Explained], how: Again, towards: Explained | None = None
+    results: Results,
+    climbing: Sequence[Explained],
+    how: Again,
+    towards: Explained | None = None,
+    *,
+    read: Reader = of_attempt,
 ) -> dict[tuple[int, str], list[Rung]]:
     """Climb the ladder of each trial, to no limit or ``towards`` a faster one; by block and trial.
+
+    ``read`` explains what an attempt left.
 
     :raises ConfigError: when the experiment cannot be read.
     :raises HostError: when this machine cannot run trials.
@@ -188,7 +218,7 @@ def ladders(
     rungs = dict[tuple[int, str], list[Rung]]()
     for explained in climbing:
         trial = by_place[explained.block, tuple(explained.levels.values())]
-        climbed = _Ladder(setup, how, trial, explained, towards)
+        climbed = _Ladder(setup, how, trial, explained, towards, read)
         rungs[explained.block, explained.trial] = list(climbed.rungs())
     return rungs
 
@@ -200,6 +230,7 @@ class _Ladder:
     trial: Trial
     first: Explained
     towards: Explained | None
+    read: Reader
 
     def rungs(self) -> Iterator[Rung]:
         """Yield rungs until nothing worth it can be lifted."""
@@ -253,7 +284,7 @@ class _Ladder:
             for observation in record.observations
             if observation.metric == "request_time"
         ]
-        return of_attempt(
+        return self.read(
             place,
             artifacts,
             trial.scenario(),

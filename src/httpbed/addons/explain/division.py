@@ -179,12 +179,14 @@ def _marks(transfer: Transfer) -> _Marks:
     burst = (asking.sent >= request) & (asking.sent <= request + BURST_NS) & (asking.payload > 0)
     heard = np.sort(asking.arrived[burst & ~asking.lost])
     earliest = int(heard[0]) if len(heard) and transfer.sender == "server" else request
-    large = np.flatnonzero((2 * data.payload >= transfer.full) & (data.sent >= earliest))
+    is_first = (2 * data.payload >= transfer.full) | transfer.has_small_answers
+    large = np.flatnonzero(is_first & (data.sent >= earliest))
     delivered = np.flatnonzero((data.arrived >= 0) & (data.arrived <= end))
     latest = min(int(heard[-1]) if len(heard) else end, end)
     if not len(large) or not len(delivered):
         return _Marks(request, latest, None, None, None, end)
     wanted = min(DATA_AT_ONCE, max(1, transfer.body_bytes // transfer.full))
+    wanted = 1 if transfer.has_small_answers else wanted
     within = data.sent[large] + max(transfer.path.round_trip_ns, BURST_NS)
     followers = np.searchsorted(data.sent[large], within, side="right") - np.arange(len(large))
     enough = np.flatnonzero(followers >= wanted)
@@ -420,7 +422,7 @@ class _Answer:
         request = rounds.asks(packet, answer)
         if request is not None:
             asked = max(begin, min(heard, request + shift))
-            yield Period(begin, asked, self.transfer.receiver, "inferred")
+            yield from self._asking(begin, asked, "inferred")
             yield Period(asked, heard, "path", "inferred")
         elif rounds.opens_window(answer):
             yield Period(begin, heard, "receiver's window", "inferred")
@@ -476,9 +478,15 @@ class _Answer:
             yield Period(begin, end, self.transfer.sender, "seen")
             return
         left, heard = (min(max(one, begin), end) for one in request)
-        yield Period(begin, left, self.transfer.receiver, "seen")
+        yield from self._asking(begin, left, "seen")
         yield Period(left, heard, "path", "seen")
         yield Period(heard, end, self.transfer.sender, "seen")
+
+    def _asking(self, begin: int, asked: int, surety: Surety) -> Iterator[Period]:
+        """Divide the time until the receiver asks: after a lost request, a timer runs."""
+        lost = max(begin, min(asked, self.rounds.lost_request(asked)))
+        yield Period(begin, lost, self.transfer.receiver, surety)
+        yield Period(lost, asked, "timeout", "seen", "a request was lost")
 
 
 BUSY = frozenset({"link", "others on the link", "repeated bytes"})

@@ -68,24 +68,12 @@ def read(
     :raises NoTransferError: when there is nothing to divide.
     """
     refuse(scenario)
-    result = json_object(artifacts / LINK_RESULT)
-    configuration = json_object(artifacts / LINK_CONFIGURATION)
-    log, headers = _packets(artifacts, result)
-    watched = _watched(scenario)
-    near = _near(result, watched)
-    origin = min(int(one["client_first_ns"]) for one in near)
-    start = origin - int(result["started_ns"])
-    main = main_connection(near, scenario)
-    reading = _Reading(artifacts, scenario, configuration, log, headers, watched, start)
-    found = reading.transfer(main, clock)
-    handshake = main.get("handshake_ns")
-    return replace(
-        found,
-        request=None if handshake is None else int(handshake) - origin,
-        ended=_ended(main, origin, request_s),
-        is_over=is_over,
-        remarks=_remarks(len(near)),
-    )
+    packets = recorded(artifacts, scenario, clock)
+    main = main_connection(packets.connections, scenario)
+    found = packets.transfer(main)
+    ended = found.ended if request_s is None else round(request_s * NS)
+    remarks = _remarks(len(packets.connections))
+    return replace(found, ended=ended, is_over=is_over, remarks=remarks)
 
 
 def refuse(scenario: Scenario) -> None:
@@ -97,6 +85,47 @@ def refuse(scenario: Scenario) -> None:
         raise NoTransferError("its client changes its link, and a path is one set of links")
     if scenario.workload.kind == "page":
         raise NoTransferError("a page is many requests that depend on each other")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The packets of an attempt, and its client's connections."""
+
+    connections: Sequence[Mapping[str, Any]]
+    """As the emulator counted them on the narrowest link; the client sent a packet in each."""
+    origin: int
+    """The client's first packet, in ns on the emulator's clock."""
+    _reading: _Reading
+
+    def transfer(self, connection: Mapping[str, Any]) -> Transfer:
+        """Return a connection's packets, up to its last one, with what else the link carried.
+
+        :raises NoTransferError: when its packets cannot be followed.
+        """
+        found = self._reading.transfer(connection)
+        handshake = connection.get("handshake_ns")
+        last = max(connection["client_last_ns"] or 0, connection["server_last_ns"] or 0)
+        return replace(
+            found,
+            request=None if handshake is None else int(handshake) - self.origin,
+            ended=int(last) - self.origin,
+        )
+
+
+def recorded(artifacts: Path, scenario: Scenario, clock: Any) -> Recorded:
+    """Read the packets that an attempt kept.
+
+    :raises NoTransferError: when it kept none, or none of its client.
+    """
+    result = json_object(artifacts / LINK_RESULT)
+    configuration = json_object(artifacts / LINK_CONFIGURATION)
+    log, headers = _packets(artifacts, result)
+    watched = _watched(scenario)
+    near = _near(result, watched)
+    origin = min(int(one["client_first_ns"]) for one in near)
+    start = origin - int(result["started_ns"])
+    reading = _Reading(artifacts, scenario, configuration, log, headers, watched, start, clock)
+    return Recorded(near, origin, reading)
 
 
 @dataclass(frozen=True)
@@ -175,13 +204,6 @@ def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any
     return near
 
 
-def _ended(connection: Mapping[str, Any], origin: int, request_s: float | None) -> int:
-    if request_s is not None:
-        return round(request_s * NS)
-    last = max(connection["client_last_ns"] or 0, connection["server_last_ns"] or 0)
-    return int(last) - origin
-
-
 @dataclass(frozen=True)
 class _Reading:
     artifacts: Path
@@ -191,8 +213,9 @@ class _Reading:
     headers: Headers
     watched: _Watched
     start: int
+    clock: Any
 
-    def transfer(self, connection: Mapping[str, Any], clock: Any) -> Transfer:
+    def transfer(self, connection: Mapping[str, Any]) -> Transfer:
         """Return a connection's packets, with what else the link carried."""
         is_tcp = connection["protocol"] == "tcp"
         protocol = capture.TCP if is_tcp else capture.UDP
@@ -235,7 +258,7 @@ class _Reading:
             others=(begun[others][order], done[others][order]),
             path=self._path(),
             body_bytes=kept,
-            clock=clock,
+            clock=self.clock,
             sender=sender,
             others_are_own=not self.scenario.competitors,
             has_credit=bool(not is_tcp and answers.edge.any()),

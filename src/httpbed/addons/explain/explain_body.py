@@ -1,7 +1,7 @@
 """Chooses the trials to explain, runs those again that kept no packets, and prints the answer.
 
 Loads of pages are explained by their critical paths, which the addon of pages reads. A load leaves
-the browser's events in every attempt, so only loads of an archive have to run again.
+the browser's events in every attempt, and packets on request.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +20,17 @@ from httpbed.addons.explain import (
     difference,
     evidence,
     explain_report,
-    page_timeline,
-    page_windows,
+    page_division,
+    page_report,
 )
 from httpbed.addons.explain.again import Again
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
-from httpbed.addons.explain.explanation import (
-    Explained,
-    Unexplained,
-    explain,
-    explained,
-    typical_rows,
-)
+from httpbed.addons.explain.explanation import explain, explained, typical_rows
 from httpbed.addons.explain.lifts import Rung
-from httpbed.addons.explain.page_timeline import SlowBodies
-from httpbed.addons.explain.page_windows import HeldLoad
+from httpbed.addons.explain.page_report import ShownLoad, ShownLoads
 from httpbed.addons.pages import loads
-from httpbed.addons.pages.report import critical_path_report
-from httpbed.addons.pages.report.critical_path_report import LoadPath
+from httpbed.addons.pages.loads import METRIC_OF_PAGES
 from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.cli.echo import echo
 from httpbed.cli.options import factor_levels
@@ -50,8 +43,6 @@ from httpbed.report import (
     terminal,
     terminal_report,
 )
-from httpbed.report.document import Block, Paragraph, Section
-from httpbed.report.phrasing import Sentence
 from httpbed.report.sections import Document
 from httpbed.results import attempts
 from httpbed.results.sample import of_trials, scenario
@@ -84,34 +75,49 @@ def run(
         _explain_pages(results, rows, how, form, catalog, tries=tries and not why)
         return
     require_covered(results, rows)
-    own_clock = results.manifest.get("clock", "real")
     if how and tries:
         how = again.exact(results, {_place(results, row) for row in rows}, how)
-    missing = [
-        row
-        for row in rows
-        if not _can_be_read(results, row) or (how and how.clock not in {None, own_clock})
-    ]
-    repeated, notes = None, list[str]()
-    if missing and how is not None:
-        again.run(results, {_place(results, row) for row in missing}, how)
-        repeated = query.read(how.directory)
-    answers = list[Explained | Unexplained]()
-    for row in rows:
-        other = _same(repeated, results, row) if repeated and row in missing else None
-        if repeated and other:
-            answers.append(explain(repeated, other, catalog))
-            notes += _shift(results, row, repeated, other)
-        else:
-            answers.append(explain(results, row, catalog))
+    found = _with_packets(results, rows, how, lambda row: not _can_be_read(results, row))
+    answers = [explain(read_from, row, catalog) for read_from, row in found.rows]
     compared = difference.of(explained(answers)) if why else None
     ladders = dict[tuple[int, str], list[Rung]]()
     if how and compared:
         ladders = again.ladders(results, [compared.slow], how, compared.fast)
     elif how and tries and not why:
         ladders = again.ladders(results, explained(answers), how)
-    shown = Shown(results, answers, notes, ladders, is_pair=bool(why))
-    _print(shown, form, how.directory if repeated and how else directory)
+    shown = Shown(results, answers, found.notes, ladders, is_pair=bool(why))
+    _print(shown, form, found.directory)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Rows to read, those of trials that ran again in place of their own."""
+
+    rows: Sequence[tuple[Results, Row]]
+    notes: Sequence[str]
+    directory: Path
+    """Where the page is written."""
+
+
+def _with_packets(
+    results: Results, rows: Sequence[Row], how: Again | None, is_missing: Callable[[Row], bool]
+) -> _Found:
+    """Run trials again whose evidence is missing, or all of them for another clock."""
+    other_clock = how and how.clock not in {None, results.manifest.get("clock", "real")}
+    missing = [row for row in rows if how and (other_clock or is_missing(row))]
+    if how is None or not missing:
+        return _Found([(results, row) for row in rows], (), results.directory)
+    again.run(results, {_place(results, row) for row in missing}, how)
+    repeated, notes = query.read(how.directory), list[str]()
+    found = list[tuple[Results, Row]]()
+    for row in rows:
+        other = _same(repeated, results, row) if row in missing else None
+        if other is None:
+            found.append((results, row))
+            continue
+        found.append((repeated, other))
+        notes += _shift(results, row, repeated, other)
+    return _Found(found, notes, how.directory)
 
 
 def _is_page(results: Results, row: Row) -> bool:
@@ -128,26 +134,28 @@ def _explain_pages(
     *,
     tries: bool,
 ) -> None:
-    """Show the critical paths of loads; those that left nothing, as in an archive, run again."""
-    if tries:
-        reason = "lifts limits of transfers, and these trials load pages"
-        raise ConfigError([Mistake("--try", reason, "leave it out")])
+    """Show the critical paths of loads, and what the responses on them wait for.
 
-    missing = [row for row in rows if how and loads.read(results, row) is None]
-    shown = read(results, [row for row in rows if row not in missing], catalog)
-    if how and missing:
-        places = {_place(results, row) for row in missing}
-        how = again.exact(results, places, replace(how, kept=frozenset()))
-        again.run(results, places, how)
-        repeated = query.read(how.directory)
-        others = [other for row in missing if (other := _same(repeated, results, row))]
-        more = read(repeated, others, catalog)
-        every = [*shown.found, *more.found]
-        shown = ShownLoads(results, every, [*shown.unread, *more.unread])
-    if not shown.found:
-        reason = f"has no readable load: {', '.join(shown.unread)}"
+    Loads run again that left nothing, as in an archive, or no packets of slow responses.
+    """
+    is_archive = any(loads.read(results, row) is None for row in rows)
+    if how and (tries or is_archive):
+        how = again.exact(results, {_place(results, row) for row in rows}, how)
+    found = _with_packets(results, rows, how, lambda row: page_report.needs_packets(results, row))
+    every, unread = list[ShownLoad](), list[str]()
+    for read_from, row in found.rows:
+        some = page_report.read(read_from, [row], catalog)
+        every += some.found
+        unread += some.unread
+    if not every:
+        reason = f"has no readable load: {', '.join(unread)}"
         raise ConfigError([Mistake(str(results.directory), reason, "run the experiment again")])
-    _print(shown, form, how.directory if how and missing else results.directory)
+    shown = ShownLoads(results, every, unread, found.notes)
+    if how and tries:
+        metric = results.experiment.report.metric
+        read = partial(page_division.of_attempt, metric=metric)
+        shown = shown.lifted(again.ladders(results, shown.divided, how, read=read))
+    _print(shown, form, found.directory)
 
 
 def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> list[Row]:
@@ -263,12 +271,17 @@ def _same(repeated: Results, results: Results, row: Row) -> Row | None:
 
 def _shift(results: Results, row: Row, repeated: Results, other: Row) -> list[str]:
     """Say that a repeated trial took another time."""
-    before = of_trials(results, "request_time").get((row["trial"], row["attempt"]))
-    after = of_trials(repeated, "request_time").get((other["trial"], other["attempt"]))
+    before, after = _seconds(results, row), _seconds(repeated, other)
     if before is None or after is None or abs(after - before) <= SHIFTED * before:
         return []
     took = f"trial {row['block']}/{row['trial']} took {before:.3g} s, and {after:.3g} s when it"
     return [f"{took} ran again for its packets; the division is that of the repetition"]
+
+
+def _seconds(results: Results, row: Row) -> float | None:
+    """Return the time of a trial's requests."""
+    metric = METRIC_OF_PAGES if _is_page(results, row) else "request_time"
+    return of_trials(results, metric).get((row["trial"], row["attempt"]))
 
 
 def _print(shown: Shown | ShownLoads, form: str, directory: Path) -> None:
@@ -289,92 +302,3 @@ def _save(document: Document, directory: Path) -> Path | None:
     except OSError as error:
         echo(f"note: no HTML page: {error}", err=True)
         return None
-
-
-@dataclass(frozen=True)
-class ShownLoad:
-    """A load with its critical path, and what the link tells of it; None: nothing."""
-
-    path: LoadPath
-    held: HeldLoad | None
-    slow: SlowBodies | None
-
-    def sentences(self) -> Iterator[str]:
-        """Say it, each without its full stop."""
-        yield from critical_path_report.sentences(self.path)
-        yield from (one.sentence() for one in (self.slow, self.held) if one)
-
-    def values(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            **critical_path_report.values(self.path),
-            "held": self.held.values() if self.held else None,
-            "slow": self.slow.values() if self.slow else None,
-        }
-
-
-@dataclass(frozen=True)
-class ShownLoads:
-    """What ``httpbed explain`` shows of a campaign of page loads."""
-
-    results: Results
-    found: Sequence[ShownLoad]
-    unread: Sequence[str]
-    """Trials without a path."""
-
-    @property
-    def paths(self) -> list[LoadPath]:
-        """The critical path of each load."""
-        return [load.path for load in self.found]
-
-    def document(self, *, draws: bool) -> Document:
-        """Return it as a document; the waterfalls are in the campaign's report."""
-        del draws
-        tables = [critical_path_report.steps_table([path]) for path in self.paths]
-        blocks: tuple[Block, ...] = (Paragraph(critical_path_report.READING), *tables)
-        return explain_report.document(
-            self.results,
-            critical_path_report.shares_table(self.paths),
-            tuple(self._answers()),
-            evidence=tuple(
-                f"{path.name}: trial {path.trial.name}, {len(path.trial.load.requests)} requests"
-                for path in self.paths
-            ),
-            sections=(Section("paths", "Critical paths", blocks),),
-        )
-
-    def _answers(self) -> Iterator[Sentence]:
-        for load in self.found:
-            name = f"{load.path.name}: " if len(self.found) > 1 else ""
-            yield Sentence(name + ". ".join(load.sentences()))
-        yield from (Sentence(f"Trial {name} left no readable load") for name in self.unread)
-        if found := critical_path_report.difference(self.paths):
-            yield Sentence(". ".join(found.sentences()))
-
-    def values(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        difference = critical_path_report.difference(self.paths)
-        return {
-            "schema": 1,
-            "loads": [load.values() for load in self.found],
-            "not_explained": list(self.unread),
-            "difference": difference.values() if difference else None,
-        }
-
-
-def read(results: Results, rows: Sequence[Mapping[str, Any]], catalog: Catalog) -> ShownLoads:
-    """Read the critical paths of trials that load pages, and what the link tells of them."""
-    found, unread = list[ShownLoad](), list[str]()
-    for row in rows:
-        trial = loads.read(results, row)
-        path = critical_path_report.of_trial(results, trial) if trial else None
-        if trial is None or path is None:
-            unread.append(f"{row['block']}/{row['trial']}")
-            continue
-        held, slow = None, None
-        if timeline := page_timeline.read(results, trial):
-            described = scenario(results, trial.levels)
-            held = page_windows.of_load(timeline, trial.load, described, catalog)
-            slow = page_timeline.slow_bodies(timeline, path.path)
-        found.append(ShownLoad(path, held, slow))
-    return ShownLoads(results, found, unread)

@@ -40,7 +40,8 @@ def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:
             _bar(axes, place, divided)
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.invert_yaxis()
-        axes.set_xlabel("time of the request (s)")
+        subjects = dict.fromkeys(divided.subject for _, divided in rows)
+        axes.set_xlabel(f"time of {' or '.join(subjects)} (s)")
         _legend(figure, shown)
     texts = [f"{name}: {divided.sentences()[0]}" for name, divided in rows]
     return Plot(
@@ -51,7 +52,7 @@ def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:
     )
 
 
-def bands(explained: Explained) -> Plot:
+def bands(explained: Explained, since: str = SINCE) -> Plot:
     """Draw one trial: bytes in flight and losses over the bands of what was in force."""
     shown = _shown([explained], in_force=True)
     legend_in = LEGEND_ROW_IN * -(-len(shown) // LEGEND_COLUMNS)
@@ -67,7 +68,7 @@ def bands(explained: Explained) -> Plot:
         above.set_ylabel("in flight (kB)")
         below.set_yticks([])
         below.set_xlim(0, explained.seconds)
-        below.set_xlabel(SINCE)
+        below.set_xlabel(since)
         _legend(figure, shown)
     return Plot(
         name=f"explain-{explained.block}-{explained.trial}",
@@ -127,9 +128,10 @@ def _in_flight(axes: Axes, one: Explained) -> None:
     data = rounds.data
     step = max(1, len(data) // MAX_POINTS)
     kept = np.arange(0, len(data), step)
-    axes.plot(data.sent[kept] / NS, rounds.in_flight[kept] / 1e3, color=INK, linewidth=0.9)
+    sent_s = (data.sent - one.origin) / NS
+    axes.plot(sent_s[kept], rounds.in_flight[kept] / 1e3, color=INK, linewidth=0.9)
     lost = np.flatnonzero(data.lost)
-    axes.plot(data.sent[lost] / NS, rounds.in_flight[lost] / 1e3, "x", color=INK, markersize=4)
+    axes.plot(sent_s[lost], rounds.in_flight[lost] / 1e3, "x", color=INK, markersize=4)
     axes.set_ylim(bottom=0)
 
 

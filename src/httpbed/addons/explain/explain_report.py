@@ -131,13 +131,10 @@ class Shown:
         )
 
     def _sections(self, *, draws: bool) -> Iterator[Section]:
-        if self.notes:
-            blocks = (Heading("Before relying on it"), Listing(tuple(self.notes), "notes"))
-            yield Section("notes", "", blocks, in_contents="")
+        yield from notes_sections(self.notes)
         if self.known:
-            yield Section("division", "Where the time went", (*_blocks(self.known, draws=draws),))
-        if any(self.ladders.values()):
-            yield Section("ladder", "What lifting each limit saves", (self._rungs(),))
+            yield Section("division", "Where the time went", (*blocks(self.known, draws=draws),))
+        yield from ladder_sections([(one, self._ladder(one)) for one in self.known])
         if self.known and draws:
             figures = tuple(
                 block
@@ -145,18 +142,6 @@ class Shown:
                 for block in (Heading(title(one)), Figure(explain_figures.bands(one)))
             )
             yield Section("bands", "Over time", figures)
-
-    def _rungs(self) -> Table:
-        rows = [(one, rung) for one in self.known for rung in self._ladder(one)]
-        columns = (
-            Column.of("cause", (rung.lift.cause for _, rung in rows)),
-            Column.of("time", (_time(rung.after) for _, rung in rows), right=True),
-            Column.of("saved", (_saved(rung) for _, rung in rows), right=True),
-            Column.of("confirmed", ("yes" if rung.confirmed else "no" for _, rung in rows)),
-        )
-        names = tuple(RowName(title(one), rung.lift.what) for one, rung in rows)
-        caption = "Each row also lifts what the rows above it lift, if that saved something."
-        return Table("Ladder", caption, columns, names, name_header="with")
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -180,6 +165,32 @@ class Shown:
             "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
             "notes": list(self.notes),
         }
+
+
+def ladder_sections(
+    climbed: Sequence[tuple[Explained, Sequence[Rung]]],
+) -> Iterator[Section]:
+    """Yield the section of what was lifted, if anything was."""
+    rows = [(one, rung) for one, ladder in climbed for rung in ladder]
+    if not rows:
+        return
+    columns = (
+        Column.of("cause", (rung.lift.cause for _, rung in rows)),
+        Column.of("time", (_time(rung.after) for _, rung in rows), right=True),
+        Column.of("saved", (_saved(rung) for _, rung in rows), right=True),
+        Column.of("confirmed", ("yes" if rung.confirmed else "no" for _, rung in rows)),
+    )
+    names = tuple(RowName(title(one), rung.lift.what) for one, rung in rows)
+    caption = "Each row also lifts what the rows above it lift, if that saved something."
+    table = Table("Ladder", caption, columns, names, name_header="with")
+    yield Section("ladder", "What lifting each limit saves", (table,))
+
+
+def notes_sections(notes: Sequence[str]) -> Iterator[Section]:
+    """Yield the section of the notes, if there are any."""
+    if notes:
+        blocks = (Heading("Before relying on it"), Listing(tuple(notes), "notes"))
+        yield Section("notes", "", blocks, in_contents="")
 
 
 def document(  # noqa: PLR0913 - a document has these parts
@@ -219,7 +230,8 @@ def _saved(rung: Rung) -> str:
     return "" if rung.saved_s is None else brief_duration(rung.saved_s)
 
 
-def _blocks(known: Sequence[Divided], *, draws: bool) -> Iterator[Block]:
+def blocks(known: Sequence[Divided], *, draws: bool) -> Iterator[Block]:
+    """Yield what shows the division of trials."""
     if draws:
         yield Figure(explain_figures.bars([(title(divided), divided) for divided in known]))
     yield Paragraph(READING)
@@ -356,6 +368,11 @@ def _divisions(source: ReportInput) -> Iterator[Divided]:
 
 def _divided(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Divided | None:
     if has_packets(results, row):
+        if _is_read_page(results, row):
+            from httpbed.addons.explain import page_division  # needs the addon of pages
+
+            load = page_division.of_row(results, row, catalog)
+            return None if isinstance(load, Unexplained) else load.responses
         one = explain(results, row, catalog)
         if isinstance(one, Explained):
             return one
@@ -367,10 +384,10 @@ def _section(source: ReportInput) -> Section | None:
     if not outlines:
         return None
     sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in outlines)
-    blocks: list[Block] = [Listing(sentences), *_blocks(outlines, draws=source.draws)]
+    shown: list[Block] = [Listing(sentences), *blocks(outlines, draws=source.draws)]
     if any(isinstance(one, Outline) for one in outlines):
-        blocks.append(Paragraph(COARSE, "httpbed explain DIR", FINER))
-    return Section("explain", "Where the time went", tuple(blocks))
+        shown.append(Paragraph(COARSE, "httpbed explain DIR", FINER))
+    return Section("explain", "Where the time went", tuple(shown))
 
 
 def _held(source: ReportInput) -> Iterator[str]:
@@ -396,18 +413,25 @@ def _held(source: ReportInput) -> Iterator[str]:
 def _pages(source: ReportInput) -> Iterator[tuple[Mapping[str, Any], HeldLoad | None]]:
     """Yield the typical load of each treatment that loads a page, with what held its bodies."""
     results, catalog, read = source.results, catalogs.load(), 0
+    divided = {(one.block, one.trial) for one in _typical(source)}
     for row in _rows(source):
-        described = scenario(results, {name: row[name] for name in results.experiment.factors})
-        workload = described.workload
-        if workload.kind != "page" or isinstance(workload, UnreadWorkload):
+        if not _is_read_page(results, row) or (row["block"], row["trial"]) in divided:
             continue
         from httpbed.addons.explain import page_windows  # few reports need the addon of pages
 
+        described = scenario(results, {name: row[name] for name in results.experiment.factors})
         can_be_held = page_windows.can_hold(described, catalog)
         read += can_be_held
         if read > MAX_LOADS:
             return
         yield row, page_windows.of_row(results, row, catalog) if can_be_held else None
+
+
+def _is_read_page(results: Results, row: Mapping[str, Any]) -> bool:
+    """Whether a trial loads a page that the addon of pages describes."""
+    levels = {name: row[name] for name in results.experiment.factors}
+    workload = scenario(results, levels).workload
+    return workload.kind == "page" and not isinstance(workload, UnreadWorkload)
 
 
 SECTION = SectionMaker("explain", 105, _section)

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,8 @@ class Held:
     of: NamedWindow | None
     fills_bytes: int | None
     """Payload that would fill the path."""
+    bodies: int = 1
+    """How many each had such a window; the plateau is that of all."""
 
     def explains(self, cause: str) -> bool:
         """Whether this window is the cause: a fixed window, or what its receiver grants."""
@@ -77,6 +79,8 @@ class Divided:
     outcome: str
     division: Division
     held: Held | None
+    subject: ClassVar[str] = "the request"
+    """What took the time."""
 
     @property
     def seconds(self) -> float:
@@ -96,10 +100,9 @@ class Divided:
         busy = sum(costs.get(name, 0) for name in NEEDS_NO_LIFTING)
         link = f"the link was busy for {duration_text(busy)} ({_share(busy, whole)})"
         time = f"{duration_text(whole)}, of which {link}"
-        is_whole = self.outcome == "completed"
-        texts = [time if is_whole else f"The trial {self.outcome}; divided are its first {time}"]
+        texts = [self.opening(time)]
         for name, cost in self.ranked[:MAX_NAMED]:
-            if cost < SLIGHT * whole and len(texts) > 1:
+            if cost < SLIGHT * whole and (len(texts) > 1 or busy >= BUSY_SHARE * whole):
                 break
             if name == "unknown" or cost == 0:
                 continue
@@ -110,12 +113,19 @@ class Divided:
             texts.append("Only a faster link would shorten it much")
         return texts
 
+    def opening(self, time: str) -> str:
+        """Begin with the time that is divided."""
+        if self.outcome == "completed":
+            return time
+        return f"The trial {self.outcome}; divided are its first {time}"
+
     def _how(self, name: str) -> str:
         cause = BY_NAME[name]
         if self.held is None or not self.held.explains(name):
             return cause.meaning
         payload = units.format_size(self.held.plateau.payload, DIGITS)
-        text = f"{payload} in flight for {self.held.plateau.rounds} round trips"
+        of = f" of {self.held.bodies} bodies" * (self.held.bodies > 1)
+        text = f"{payload}{of} in flight for {self.held.plateau.rounds} round trips"
         if self.held.of is not None:
             text += f". The window is {self.held.of} ({self.held.of.window.holds})"
         else:
@@ -123,6 +133,42 @@ class Divided:
         if self.held.fills_bytes:
             text += f". {units.format_size(self.held.fills_bytes, DIGITS)} would fill this link"
         return text
+
+    def division_values(self) -> dict[str, Any]:
+        """Return the division as JSON values, times in seconds."""
+        costs, forces = self.division.costs(), self.division.forces()
+        return {
+            "causes": [
+                {
+                    "cause": name,
+                    "cost_s": costs.get(name, 0) / NS,
+                    "in_force_s": forces.get(name, 0) / NS,
+                    "seen_s": self.division.seen(name) / NS,
+                }
+                for name in BY_NAME
+                if name in costs or name in forces
+            ],
+            "periods": [
+                [period.begin / NS, period.end / NS, period.cause, period.surety, period.detail]
+                for period in self.division.periods
+            ],
+            "held": self._held_values(),
+        }
+
+    def _held_values(self) -> dict[str, Any] | None:
+        if self.held is None:
+            return None
+        named_window = self.held.of
+        return {
+            "bytes": self.held.plateau.payload,
+            "round_trips": self.held.plateau.rounds,
+            "bodies": self.held.bodies,
+            "fills_bytes": self.held.fills_bytes,
+            "program": named_window.program if named_window else None,
+            "knob": named_window.name if named_window else None,
+            "size": named_window.size if named_window else None,
+            "source": named_window.window.source if named_window else None,
+        }
 
 
 @dataclass(frozen=True)
@@ -133,6 +179,8 @@ class Explained(Divided):
     attempt: int = 1
     kernel: KernelAccount | None = None
     """Of a TCP sender."""
+    origin: int = 0
+    """Where the divided time begins, in ns since the client's first packet."""
 
     def sentences(self) -> list[str]:
         """Say what took the time, and what waited behind losses."""
@@ -157,7 +205,6 @@ class Explained(Divided):
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""
-        costs, forces = self.division.costs(), self.division.forces()
         held_back_ns = self.transfer.held_back_ns
         return {
             "block": self.block,
@@ -167,21 +214,7 @@ class Explained(Divided):
             "outcome": self.outcome,
             "seconds": self.seconds,
             "sentence": ". ".join(self.sentences()) + ".",
-            "causes": [
-                {
-                    "cause": name,
-                    "cost_s": costs.get(name, 0) / NS,
-                    "in_force_s": forces.get(name, 0) / NS,
-                    "seen_s": self.division.seen(name) / NS,
-                }
-                for name in BY_NAME
-                if name in costs or name in forces
-            ],
-            "periods": [
-                [period.begin / NS, period.end / NS, period.cause, period.surety, period.detail]
-                for period in self.division.periods
-            ],
-            "held": self._held_values(),
+            **self.division_values(),
             "blocked": dict(self.transfer.blocked),
             "held_back_s": None if held_back_ns is None else held_back_ns / NS,
             "kernel": self._kernel_values(),
@@ -194,20 +227,6 @@ class Explained(Divided):
             "busy_s": self.kernel.busy / NS,
             "receiver_limited_s": self.kernel.receiver_limited / NS,
             "buffer_limited_s": self.kernel.buffer_limited / NS,
-        }
-
-    def _held_values(self) -> dict[str, Any] | None:
-        if self.held is None:
-            return None
-        named_window = self.held.of
-        return {
-            "bytes": self.held.plateau.payload,
-            "round_trips": self.held.plateau.rounds,
-            "fills_bytes": self.held.fills_bytes,
-            "program": named_window.program if named_window else None,
-            "knob": named_window.name if named_window else None,
-            "size": named_window.size if named_window else None,
-            "source": named_window.window.source if named_window else None,
         }
 
 
@@ -285,7 +304,7 @@ def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Expla
     levels = {name: row[name] for name in results.experiment.factors}
     place = Place(row["block"], row["trial"], levels, row["attempt"])
     try:
-        _require_unaltered(results, row)
+        require_unaltered(results, row)
     except NoTransferError as error:
         return place.unexplained(error)
     return of_attempt(
@@ -331,11 +350,15 @@ def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
         return None
 
 
-def _require_unaltered(results: Results, row: Mapping[str, Any]) -> None:
+def require_unaltered(results: Results, row: Mapping[str, Any], *more: str) -> None:
+    """Refuse an attempt of which a file that is read differs from its digest.
+
+    :raises NoTransferError: with the name of the file.
+    """
     folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
     qlogs = (file for file in folder.glob("*/*") if file.suffix in QLOG_ENDINGS)
     names = (str(file.relative_to(folder)) for file in qlogs)
-    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, KEYS, *names):
+    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, KEYS, *names, *more):
         if results.artifacts.altered(row, name):
             raise NoTransferError(f"its {name} is not as it was written")
 

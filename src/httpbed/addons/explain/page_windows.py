@@ -115,17 +115,23 @@ def can_hold(described: Scenario, catalog: Catalog) -> bool:
     link, way = described.bottleneck()
     rate = described.topology.links[link].directions()[way].mean_bit_s()
     fills = (rate or 0) * described.rtt_s(described.access()) / 8
-    return any(one.size < fills for one in _candidates(described, catalog))
+    return any(one.size < fills for one in of_streams(described, catalog))
 
 
-def _candidates(described: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
+def of_streams(described: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
     """Yield the windows that hold one body.
 
-    A congestion window holds all bodies together, and browsers announce larger windows than
-    HTTP/2's first one.
+    Browsers announce larger windows than HTTP/2's first one.
     """
     for one in windows.candidates(described, catalog):
         if one.window is not HTTP2_DEFAULT and one.window.holds != "congestion window":
+            yield one
+
+
+def of_connections(described: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
+    """Yield the congestion windows, which hold all bodies together."""
+    for one in windows.candidates(described, catalog):
+        if one.window.holds == "congestion window":
             yield one
 
 
@@ -146,7 +152,7 @@ def of_load(
     if last_s is None:
         return None
     groups = defaultdict[str, list[HeldBody]](list)
-    candidates = [*_candidates(described, catalog)]
+    candidates = [*of_streams(described, catalog)]
     for request in timing.fetched(load):
         if body := _held(request, timeline, candidates):
             groups[str(body.of)].append(body)

@@ -179,6 +179,19 @@ class Rounds:
             return None
         return int(self.answers.sent[found[0]]), int(self.answers.arrived[found[-1]])
 
+    def lost_request(self, asked: int) -> int:
+        """Return when the receiver first sent the request that it sent at a time; FAR: only then.
+
+        All that it sent since its last request that arrived is lost.
+        """
+        requests = [
+            place
+            for place in np.flatnonzero(self.answers.sent < asked).tolist()
+            if self._is_request(place)
+        ]
+        lost = itertools.takewhile(lambda one: self.answers.lost[one], reversed(requests))
+        return min((int(self.answers.sent[one]) for one in lost), default=FAR)
+
     def opens_window(self, answer: int) -> bool:
         """Whether an answer moves a window of its reader, and acknowledges nothing new.
 
@@ -223,7 +236,10 @@ class Rounds:
             np.concatenate([[0], np.maximum.accumulate(one)[:-1]])
             for one in (answers.acknowledged, answers.edge)
         )
-        moves = (answers.payload > 0) | (answers.edge > edge)
+        # A receiver of data behind a hole enlarges a window that has room, in its duplicates.
+        sent = np.searchsorted(self.data.sent, answers.arrived, side="right")
+        room = edge - np.concatenate([[0], self._ends])[sent]
+        moves = (answers.payload > 0) | ((answers.edge > edge) & (room < self.full))
         return np.asarray((answers.acknowledged <= known) & moves & (known > 0))
 
     # What the sender knew

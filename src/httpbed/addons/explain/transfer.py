@@ -136,6 +136,8 @@ class Transfer:
     """Whether ``edge`` and ``end`` are known over QUIC, by its frames."""
     blocked: Mapping[str, int] = field(default_factory=dict)
     """How many frames of each name the sender has sent by which it says that it is blocked."""
+    has_small_answers: bool = False
+    """Whether the first answer of many may be smaller than a packet, as a page's document."""
     hidden: frozenset[str] = frozenset()
     """Causes that the evidence cannot tell from each other; their time is unknown."""
 

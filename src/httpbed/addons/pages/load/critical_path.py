@@ -57,8 +57,9 @@ MAX_STEPS = 2000
 BEHIND = "behind other responses"
 SLOWER = "slower than the link"
 OWN_BYTES = "own bytes at the link's rate"
-BODY = frozenset({BEHIND, SLOWER, OWN_BYTES})
-"""What the time of a body is divided into."""
+SERVER = "server"
+RESPONSE = frozenset({BEHIND, SLOWER, OWN_BYTES, SERVER})
+"""What the time of a response is divided into, from a round trip after its request on."""
 BITS = 8
 
 
@@ -335,7 +336,7 @@ class _Reader:
             ("network", "round trip", heard - begin),
             ("priorities", BEHIND, behind),
             ("network", SLOWER, slower),
-            ("server", "server", end - heard - behind - own - slower),
+            ("server", SERVER, end - heard - behind - own - slower),
             ("network", OWN_BYTES, own),
         )
 

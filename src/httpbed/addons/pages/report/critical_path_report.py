@@ -12,6 +12,7 @@ from httpbed.addons.pages.load.browser_load import PageRequest
 from httpbed.addons.pages.load.critical_path import SHARES, CriticalPath, PaintParts, Step
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import waterfall
+from httpbed.experiment.scenario import Scenario
 from httpbed.report.document import Cell, Column, RowName, Table
 from httpbed.report.phrasing import brief_duration, sentence_case, title, treatment
 from httpbed.results.sample import scenario
@@ -57,14 +58,18 @@ class LoadPath:
 
 
 def of_trial(results: Results, trial: PageTrial) -> LoadPath | None:
-    """Read the path of a load; None if it fetched nothing."""
-    described = scenario(results, trial.levels)
+    """Read the path of a trial's load; None if it fetched nothing."""
+    return of_load(trial, scenario(results, trial.levels), results.experiment.report.metric)
+
+
+def of_load(trial: PageTrial, described: Scenario, metric: str) -> LoadPath | None:
+    """Read the path of a load up to the moment of a metric; None if it fetched nothing."""
     link, way = described.bottleneck()
     path = critical_path.critical_path(
         trial.load,
         round_trip_s=described.rtt_s(described.access()),
         rate_bit_s=described.topology.links[link].directions()[way].mean_bit_s(),
-        goal=critical_path.goal_of(results.experiment.report.metric),
+        goal=critical_path.goal_of(metric),
     )
     return LoadPath(trial, path, critical_path.paint_parts(trial.load)) if path else None
 

@@ -1,0 +1,367 @@
+"""Divides the responses on a load's critical path by the packets of their connections.
+
+The time of a response begins a round trip after its request was sent, and ends with its last byte,
+or where the path goes on. For that time its connection has a division (:mod:`.division`), as that
+of a transfer has. What the link did counts one way later, when it reached the browser. Where the
+connection is not known, the time is *unknown*. So the causes of a response add up to its time on
+the path, to the nanosecond.
+
+With the path's other steps, each as the cause that it has in a transfer, the whole path is divided,
+and a limit of a page is lifted as that of a transfer is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from httpbed.addons.explain import (
+    evidence,
+    explanation,
+    page_connections,
+    page_timeline,
+    page_windows,
+    windows,
+)
+from httpbed.addons.explain.division import Division, Period, divide, joined
+from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain.explanation import (
+    Divided,
+    Explained,
+    Held,
+    Place,
+    Unexplained,
+)
+from httpbed.addons.explain.rounds import Plateau
+from httpbed.addons.explain.transfer import FAR, NS, Transfer
+from httpbed.addons.pages import loads
+from httpbed.addons.pages.load import driver_output, timing
+from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
+from httpbed.addons.pages.load.critical_path import RESPONSE, Share, Step
+from httpbed.addons.pages.load.driver_output import LoadError
+from httpbed.addons.pages.loads import PageTrial
+from httpbed.addons.pages.report import critical_path_report
+from httpbed.addons.pages.report.critical_path_report import LoadPath
+from httpbed.base.clock import Clock
+from httpbed.experiment.kept import LINK_RESULT
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs.catalog import Catalog
+from httpbed.results.sample import scenario
+from httpbed.store import layout
+from httpbed.store.results import Results
+
+CAUSES: Mapping[Share, str] = {
+    "network": "path",
+    "server": "server",
+    "browser": "client",
+    "queueing": "client",
+    "priorities": "link",
+}
+"""The cause of a step that is no response's, by its share."""
+CAUSES_OF_STEPS = {"connection": "set-up"}
+WINDOWS = frozenset({"fixed window", "receiver's window"})
+
+
+@dataclass(frozen=True)
+class Response(Division):
+    """A response on a critical path, in ns since the navigation."""
+
+    request: PageRequest
+
+    @property
+    def lasts(self) -> int:
+        """Its time on the path in ns."""
+        return sum(period.lasts for period in self.periods)
+
+    def costs_of(self, causes: Collection[str]) -> int:
+        """Return what some causes cost in it, in ns."""
+        return sum(period.lasts for period in self.periods if period.cause in causes)
+
+
+@dataclass(frozen=True)
+class Responses(Divided):
+    """The responses on a path one after the other, as one division."""
+
+    subject: ClassVar[str] = "the responses on the path"
+
+    def opening(self, time: str) -> str:
+        """Say how long they took."""
+        return f"Responses on the path took {time}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedLoad(Explained):
+    """A load with its critical path: responses are divided by packets, the rest by the browser."""
+
+    path: LoadPath
+    each: tuple[Response, ...]
+
+    @cached_property
+    def responses(self) -> Responses:
+        """Its responses alone."""
+        divided = Division(
+            tuple(_end_to_end(period for one in self.each for period in one.periods)),
+            tuple(_end_to_end(period for one in self.each for period in one.in_force)),
+            None,
+        )
+        return Responses(self.block, self.trial, self.levels, "completed", divided, self.held)
+
+    def sentences(self) -> list[str]:
+        """Say what is on the path, and what its responses waited for."""
+        return [*critical_path_report.sentences(self.path), *self.responses.sentences()]
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values, times in seconds."""
+        return {**critical_path_report.values(self.path), "responses": self.values_of_responses()}
+
+    def values_of_responses(self) -> dict[str, Any]:
+        """Return the division of its responses as JSON values, times in seconds."""
+        divided = self.responses
+        each = [
+            {
+                "url": one.request.url,
+                "begin_s": one.periods[0].begin / NS,
+                "end_s": one.periods[-1].end / NS,
+                "costs_s": {name: cost / NS for name, cost in one.costs().items()},
+            }
+            for one in self.each
+        ]
+        return {
+            "seconds": divided.seconds,
+            "sentence": ". ".join(divided.sentences()) + ".",
+            "each": each,
+            **divided.division_values(),
+        }
+
+
+def _end_to_end(periods: Iterable[Period]) -> Iterator[Period]:
+    """Yield periods without the gaps between them."""
+    at = 0
+    for period in periods:
+        yield replace(period, begin=at, end=at + period.lasts)
+        at += period.lasts
+
+
+def of_attempt(  # noqa: PLR0913 - the last ones are keywords
+    place: Place,
+    artifacts: Path,
+    described: Scenario,
+    clock: Clock,
+    catalog: Catalog,
+    *,
+    metric: str,
+    outcome: str,
+    request_s: float | None = None,
+) -> ExplainedLoad | Unexplained:
+    """Explain the load that an attempt left, up to the moment that a metric is about."""
+    del request_s
+    try:
+        load = driver_output.read(artifacts / loads.CLIENT)
+    except LoadError as error:
+        return place.unexplained(str(error))
+    words = (place.block, place.trial, place.attempt, place.levels, outcome)
+    path = critical_path_report.of_load(PageTrial(*words, load), described, metric)
+    if path is None:
+        return place.unexplained("it fetched nothing")
+    try:
+        recorded = evidence.recorded(artifacts, described, clock)
+        result = evidence.json_object(artifacts / LINK_RESULT)
+        zero = page_timeline.navigation_ns(result, load, recorded.origin)
+        hop = described.hops()[0]
+        transfers = {
+            name: explanation.with_credit(one, artifacts, (hop.client, hop.server))
+            for name, one in page_connections.carriers(recorded, load, zero).items()
+        }
+        return PagePackets(transfers, zero, described, catalog).explained(place, path)
+    except NoTransferError as error:
+        return place.unexplained(error)
+
+
+def of_row(
+    results: Results, row: Mapping[str, Any], catalog: Catalog
+) -> ExplainedLoad | Unexplained:
+    """Explain an attempt of a campaign."""
+    levels = {name: row[name] for name in results.experiment.factors}
+    place = Place(row["block"], row["trial"], levels, row["attempt"])
+    try:
+        explanation.require_unaltered(results, row, loads.CLIENT)
+    except NoTransferError as error:
+        return place.unexplained(error)
+    return of_attempt(
+        place,
+        layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"]),
+        scenario(results, levels),
+        results.manifest.get("clock", "real"),
+        catalog,
+        metric=results.experiment.report.metric,
+        outcome=row["outcome"],
+    )
+
+
+@dataclass(frozen=True)
+class _Carrier:
+    """A connection on the path, with its division."""
+
+    transfer: Transfer
+
+    @cached_property
+    def division(self) -> Division:
+        """Its time from the client's first packet on."""
+        return divide(self.transfer)
+
+    @cached_property
+    def way(self) -> int:
+        """From the narrowest link to the browser, in ns."""
+        data = self.transfer.content.where(~self.transfer.content.lost)
+        return int((data.arrived - data.done).min(initial=FAR))
+
+    def plateau(self, begin: int, end: int) -> Plateau | None:
+        """Return the window that stood for longest in a time at the link; None without any."""
+        rounds = self.division.rounds
+        plateaus = rounds.plateaus if rounds else ()
+        found = [one for one in plateaus if one.begin < end and one.end > begin]
+        return max(found, key=lambda one: min(one.end, end) - max(one.begin, begin), default=None)
+
+
+@dataclass(frozen=True)
+class PagePackets:
+    """What packets tell of a load."""
+
+    transfers: Mapping[str, Transfer]
+    """The connections that are known, by the browser's names."""
+    zero: int
+    """The navigation, in ns since the client's first packet."""
+    described: Scenario
+    catalog: Catalog
+
+    def explained(self, place: Place, path: LoadPath) -> ExplainedLoad:
+        """Divide the path of the load.
+
+        :raises NoTransferError: when no response on it came over a connection that is known.
+        """
+        carriers = {name: _Carrier(one) for name, one in self.transfers.items()}
+        every = [*_divided(path, carriers, self.zero)]
+        responses = [*_by_request(one for one in every if isinstance(one, Response))]
+        known = [one for one in responses if one.request.connection in carriers]
+        if not known:
+            raise NoTransferError("its packets show no connection of a response on the path")
+        main = max(known, key=lambda one: (one.costs_of(WINDOWS), one.lasts))
+        carrier = carriers[main.request.connection]
+        costs, forces = (
+            tuple(joined(itertools.chain.from_iterable(some)))
+            for some in ((one.periods for one in every), (one.in_force for one in every))
+        )
+        return ExplainedLoad(
+            place.block,
+            place.trial,
+            place.levels,
+            path.trial.outcome,
+            Division(costs, forces, carrier.division.rounds),
+            self._held(main, carrier, path.trial.load),
+            carrier.transfer,
+            place.attempt,
+            origin=self.zero,
+            path=path,
+            each=tuple(responses),
+        )
+
+    def _held(self, one: Response, carrier: _Carrier, load: BrowserLoad) -> Held | None:
+        """Return the window that held a response for longest; None without any.
+
+        A window of streams holds each of them, so the bytes in flight are those of as many windows
+        as bodies were under way.
+        """
+        shift = self.zero - carrier.way
+        plateau = carrier.plateau(one.periods[0].begin + shift, one.periods[-1].end + shift)
+        if plateau is None or not one.costs_of(WINDOWS):
+            return None
+        bodies = _under_way(load, one.request.connection, plateau, shift)
+        version, full = self.described.hops()[0].http_version, carrier.transfer.full
+        of_streams = page_windows.of_streams(self.described, self.catalog)
+        of_all = page_windows.of_connections(self.described, self.catalog)
+        of = windows.named(plateau.payload // bodies, full, version, of_streams)
+        of = of or windows.named(plateau.payload, full, version, of_all)
+        return Held(plateau, of, carrier.transfer.path.product_bytes, bodies)
+
+
+def _divided(
+    path: LoadPath, carriers: Mapping[str, _Carrier], zero: int
+) -> Iterator[Response | Division]:
+    """Yield the path's parts in order: parts of responses, and what lies between them."""
+    for (_, is_response), group in itertools.groupby(path.path.steps, _kind):
+        steps = [*group]
+        request = steps[0].request
+        if not is_response or request is None:
+            periods = tuple(_as_causes(steps))
+            yield Division(periods, periods, None)
+            continue
+        begin, end = (round(at * NS) for at in (steps[0].begin_s, steps[-1].end_s))
+        carrier = carriers.get(request.connection)
+        if carrier is None:
+            periods = (Period(begin, end, "unknown", "inferred"),)
+            yield Response(periods, periods, None, request)
+            continue
+        shift = zero - carrier.way
+        costs, forces = (
+            tuple(_cut(some, begin, end, shift))
+            for some in (carrier.division.periods, carrier.division.in_force)
+        )
+        yield Response(costs, forces, None, request)
+
+
+def _by_request(parts: Iterable[Response]) -> Iterator[Response]:
+    """Yield each response once, though other steps may lie between two parts of it."""
+    groups = defaultdict[str, list[Response]](list)
+    for part in parts:
+        groups[part.request.id].append(part)
+    for some in groups.values():
+        yield Response(
+            tuple(period for part in some for period in part.periods),
+            tuple(period for part in some for period in part.in_force),
+            None,
+            some[0].request,
+        )
+
+
+def _kind(step: Step) -> tuple[str, bool]:
+    return step.request.id if step.request else "", step.what in RESPONSE
+
+
+def _as_causes(steps: Iterable[Step]) -> Iterator[Period]:
+    for step in steps:
+        cause = CAUSES_OF_STEPS.get(step.what, CAUSES[step.share])
+        yield Period(round(step.begin_s * NS), round(step.end_s * NS), cause, "inferred")
+
+
+def _cut(periods: Sequence[Period], begin: int, end: int, shift: int) -> Iterator[Period]:
+    """Yield what lies between two times, of periods of which each is later by ``shift``."""
+    at = begin
+    for period in periods:
+        first, last = max(period.begin - shift, begin), min(period.end - shift, end)
+        if last <= first:
+            continue
+        if first > at:
+            yield Period(at, first, "unknown", "inferred")
+        yield replace(period, begin=first, end=last)
+        at = last
+    if at < end:
+        yield Period(at, end, "unknown", "inferred")
+
+
+def _under_way(load: BrowserLoad, connection: str, plateau: Plateau, shift: int) -> int:
+    """Return how many bodies of a connection were under way in the mean, at least one."""
+    lasts = max(1, plateau.end - plateau.begin)
+    total = 0
+    for request in timing.fetched(load):
+        if request.connection != connection or request.headers_end_s is None:
+            continue
+        begin, end = (
+            round((at or 0.0) * NS) + shift for at in (request.headers_end_s, request.ended_s)
+        )
+        total += max(0, min(end, plateau.end) - max(begin, plateau.begin))
+    return max(1, round(total / lasts))

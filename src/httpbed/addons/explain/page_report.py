@@ -1,0 +1,240 @@
+"""What ``httpbed explain`` shows of page loads: critical paths, and what responses wait for.
+
+The addon of pages reads the paths, which a load leaves in every attempt. The responses are
+divided where its packets were kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from httpbed.addons.explain import (
+    explain_figures,
+    explain_report,
+    page_division,
+    page_timeline,
+    page_windows,
+)
+from httpbed.addons.explain.causes import BY_NAME
+from httpbed.addons.explain.explanation import Unexplained, duration_text
+from httpbed.addons.explain.lifts import Rung
+from httpbed.addons.explain.page_division import ExplainedLoad
+from httpbed.addons.explain.page_windows import HeldLoad
+from httpbed.addons.pages import loads
+from httpbed.addons.pages.load.critical_path import SERVER, SLOWER, CriticalPath
+from httpbed.addons.pages.report import critical_path_report
+from httpbed.addons.pages.report.critical_path_report import LoadPath
+from httpbed.programs.catalog import Catalog
+from httpbed.report.document import (
+    Block,
+    Column,
+    Figure,
+    Heading,
+    Paragraph,
+    RowName,
+    Section,
+    Table,
+)
+from httpbed.report.phrasing import Sentence
+from httpbed.report.sections import Document
+from httpbed.results.sample import scenario
+from httpbed.store.results import Results
+
+Row = Mapping[str, Any]
+SLOW = 0.05
+"""Share of a path from which on waits for a server or for slow bodies are worth packets."""
+SINCE_NAVIGATION = "time since the navigation (s)"
+SHOWN = 0.01
+"""Share of a path below which a response has no row."""
+
+
+def is_slow(path: CriticalPath) -> bool:
+    """Whether responses on a path came later than the link carries, for long enough to ask why."""
+    slow_s = sum(step.lasts_s for step in path.steps if step.what in {SLOWER, SERVER})
+    return slow_s >= SLOW * path.whole_s
+
+
+def needs_packets(results: Results, row: Row) -> bool:
+    """Whether running a load again would tell more of it.
+
+    It left none, or its responses are slow and it kept no packets.
+    """
+    trial = loads.read(results, row)
+    if trial is None:
+        return True
+    path = critical_path_report.of_trial(results, trial)
+    return bool(path and is_slow(path.path) and not explain_report.has_packets(results, row))
+
+
+@dataclass(frozen=True)
+class ShownLoad:
+    """A load with its critical path."""
+
+    path: LoadPath
+    divided: ExplainedLoad | Unexplained
+    held: HeldLoad | None
+    """What held bodies by their pace; None: nothing is known to."""
+    ladder: Sequence[Rung] = ()
+
+    def sentences(self) -> Iterator[str]:
+        """Say it, each without its full stop."""
+        if isinstance(self.divided, ExplainedLoad):
+            yield from self.divided.sentences()
+        else:
+            yield from critical_path_report.sentences(self.path)
+            if is_slow(self.path.path):
+                yield f"Why responses took their time is not known: {self.divided.reason}"
+        if self.held and not self._names(self.held):
+            yield self.held.sentence()
+        yield from (rung.sentence() for rung in self.ladder)
+
+    def _names(self, held: HeldLoad) -> bool:
+        """Whether the division names the same window."""
+        one = self.divided
+        window = one.held.of if isinstance(one, ExplainedLoad) and one.held else None
+        return window is not None and str(window) == str(held.of)
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        one = self.divided
+        return {
+            **critical_path_report.values(self.path),
+            "responses": one.values_of_responses() if isinstance(one, ExplainedLoad) else None,
+            "not_divided": one.reason if isinstance(one, Unexplained) else "",
+            "held": self.held.values() if self.held else None,
+            "ladder": [rung.values() for rung in self.ladder],
+        }
+
+
+@dataclass(frozen=True)
+class ShownLoads:
+    """What ``httpbed explain`` shows of a campaign of page loads."""
+
+    results: Results
+    found: Sequence[ShownLoad]
+    unread: Sequence[str]
+    """Trials without a path."""
+    notes: Sequence[str] = ()
+
+    @property
+    def paths(self) -> list[LoadPath]:
+        """The critical path of each load."""
+        return [load.path for load in self.found]
+
+    @property
+    def divided(self) -> list[ExplainedLoad]:
+        """The loads whose responses are divided."""
+        return [one.divided for one in self.found if isinstance(one.divided, ExplainedLoad)]
+
+    def lifted(self, ladders: Mapping[tuple[int, str], Sequence[Rung]]) -> ShownLoads:
+        """Return it with what was lifted, by block and trial."""
+        found = [
+            replace(one, ladder=ladders.get((one.divided.block, one.divided.trial), ()))
+            for one in self.found
+        ]
+        return replace(self, found=found)
+
+    def document(self, *, draws: bool) -> Document:
+        """Return it as a document; the waterfalls are in the campaign's report."""
+        return explain_report.document(
+            self.results,
+            critical_path_report.shares_table(self.paths),
+            tuple(self._answers()),
+            evidence=tuple(
+                f"{path.name}: trial {path.trial.name}, {len(path.trial.load.requests)} requests"
+                for path in self.paths
+            ),
+            sections=tuple(self._sections(draws=draws)),
+            notes=tuple(self.notes),
+        )
+
+    def _sections(self, *, draws: bool) -> Iterator[Section]:
+        yield from explain_report.notes_sections(self.notes)
+        if self.divided:
+            blocks = (*self._of_responses(draws=draws),)
+            yield Section("responses", "What the responses on the path waited for", blocks)
+        yield from explain_report.ladder_sections(
+            [
+                (one.divided, one.ladder)
+                for one in self.found
+                if isinstance(one.divided, ExplainedLoad)
+            ]
+        )
+        tables = [critical_path_report.steps_table([path]) for path in self.paths]
+        reading = Paragraph(critical_path_report.READING)
+        yield Section("paths", "Critical paths", (reading, *tables))
+
+    def _of_responses(self, *, draws: bool) -> Iterator[Block]:
+        responses = [one.responses for one in self.divided]
+        yield explain_report.table(responses)
+        yield from explain_report.blocks(responses, draws=draws)
+        yield responses_table(self.divided)
+        if draws:
+            for one in self.divided[: explain_report.MAX_BANDS]:
+                yield Heading(one.path.name)
+                yield Figure(explain_figures.bands(one, SINCE_NAVIGATION))
+
+    def _answers(self) -> Iterator[Sentence]:
+        for load in self.found:
+            name = f"{load.path.name}: " if len(self.found) > 1 else ""
+            yield Sentence(name + ". ".join(load.sentences()))
+        yield from (Sentence(f"Trial {name} left no readable load") for name in self.unread)
+        if found := critical_path_report.difference(self.paths):
+            yield Sentence(". ".join(found.sentences()))
+
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        difference = critical_path_report.difference(self.paths)
+        return {
+            "schema": 1,
+            "loads": [load.values() for load in self.found],
+            "not_explained": list(self.unread),
+            "difference": difference.values() if difference else None,
+            "notes": list(self.notes),
+        }
+
+
+def responses_table(found: Sequence[ExplainedLoad]) -> Table:
+    """Return a row for each response on each path, with what its connection waited for."""
+    rows = [
+        (load, one)
+        for load in found
+        for one in load.each
+        if one.lasts >= SHOWN * load.division.whole
+    ]
+    totals = dict.fromkeys(BY_NAME, 0)
+    for _, one in rows:
+        for name, cost in one.costs().items():
+            totals[name] += cost
+    dearest = sorted(totals, key=lambda name: -totals[name])[: explain_report.MAX_CAUSES]
+    shown = [name for name in totals if name in dearest and totals[name]]
+    columns = [
+        Column.of("from", (duration_text(one.periods[0].begin) for _, one in rows), right=True),
+        Column.of("lasts", (duration_text(one.lasts) for _, one in rows), right=True),
+    ]
+    for name in shown:
+        costs = [one.costs_of({name}) for _, one in rows]
+        cells = (duration_text(cost) if cost else "" for cost in costs)
+        columns.append(Column.of(name.replace(" ", "\n"), cells, right=True))
+    names = tuple(RowName(load.path.name, load.path.resource(one.request)) for load, one in rows)
+    caption = "Each response on a path, by what its connection waited for"
+    return Table("Responses", caption, tuple(columns), names, name_header="response")
+
+
+def read(results: Results, rows: Sequence[Row], catalog: Catalog) -> ShownLoads:
+    """Read the critical paths of trials that load pages, and what their packets tell of them."""
+    found, unread = list[ShownLoad](), list[str]()
+    for row in rows:
+        trial = loads.read(results, row)
+        path = critical_path_report.of_trial(results, trial) if trial else None
+        if trial is None or path is None:
+            unread.append(f"{row['block']}/{row['trial']}")
+            continue
+        held = None
+        if timeline := page_timeline.read(results, trial):
+            described = scenario(results, trial.levels)
+            held = page_windows.of_load(timeline, trial.load, described, catalog)
+        found.append(ShownLoad(path, page_division.of_row(results, row, catalog), held))
+    return ShownLoads(results, found, unread)
