@@ -165,6 +165,25 @@ def test_a_window_of_streams_is_named_by_the_bodies_that_share_a_connection(bodi
     assert sum(values["each"][0]["costs_s"].values()) == pytest.approx(values["seconds"])
 
 
+@pytest.mark.parametrize(("buffer", "holds"), [("14k", True), ("1m", False)])
+def test_bodies_that_end_before_a_plateau_are_held_if_their_window_is_known(
+    buffer: str, holds: bool
+) -> None:
+    """Two bodies for two round trips, then one for three: no number stands for long."""
+    transfer = WindowSender(70, lambda acked: 20 if acked < 40 else 10, "quic").transfer()
+    loaded = load(transfer, bodies=2)
+    ended = int(transfer.content.arrived[39]) - ZERO
+    first = replace(loaded.requests[1], ended_s=ended / NS)
+    loaded = replace(loaded, requests=(loaded.requests[0], first))
+    one = divided(transfer, loaded, scenario(buffer))
+    fixed, congestion = (costs(one).get(name, 0) for name in ("fixed window", "congestion window"))
+    # In the third round a body has ended, and its bytes are still in flight.
+    assert (fixed > 2 * congestion) if holds else not fixed
+    assert fixed + congestion == (21 + 21 + 31 + 31) * MS
+    knob = one.responses.division_values()["held"]
+    assert (knob["knob"] if knob else None) == ("http3_stream_buffer_size" if holds else None)
+
+
 def test_a_window_of_no_known_size_has_no_name() -> None:
     transfer = WindowSender(400, lambda _: 16, "quic").transfer()
     one = divided(transfer)

@@ -422,7 +422,7 @@ class _Answer:
         request = rounds.asks(packet, answer)
         if request is not None:
             asked = max(begin, min(heard, request + shift))
-            yield from self._asking(begin, asked, "inferred")
+            yield from self._asking(begin, asked, request, "inferred")
             yield Period(asked, heard, "path", "inferred")
         elif rounds.opens_window(answer):
             yield Period(begin, heard, "receiver's window", "inferred")
@@ -478,13 +478,13 @@ class _Answer:
             yield Period(begin, end, self.transfer.sender, "seen")
             return
         left, heard = (min(max(one, begin), end) for one in request)
-        yield from self._asking(begin, left, "seen")
+        yield from self._asking(begin, left, request[0], "seen")
         yield Period(left, heard, "path", "seen")
         yield Period(heard, end, self.transfer.sender, "seen")
 
-    def _asking(self, begin: int, asked: int, surety: Surety) -> Iterator[Period]:
-        """Divide the time until the receiver asks: after a lost request, a timer runs."""
-        lost = max(begin, min(asked, self.rounds.lost_request(asked)))
+    def _asking(self, begin: int, asked: int, sent: int, surety: Surety) -> Iterator[Period]:
+        """Divide the time until the receiver asks: a request that was lost is sent again."""
+        lost = max(begin, min(asked, self.rounds.lost_request(sent)))
         yield Period(begin, lost, self.transfer.receiver, surety)
         yield Period(lost, asked, "timeout", "seen", "a request was lost")
 

@@ -412,7 +412,12 @@ def _numbered(
     window = answer_headers.window << np.where(answer_headers.flags & capture.SYN > 0, 0, scale)
     return (
         replace(data, first=first + own_syn, end=first + own_syn + data.payload),
-        replace(answers, acknowledged=acknowledged, edge=acknowledged + window),
+        replace(
+            answers,
+            first=unwrapped(answer_headers.sequence),
+            acknowledged=acknowledged,
+            edge=acknowledged + window,
+        ),
     )
 
 

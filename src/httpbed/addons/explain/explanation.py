@@ -125,7 +125,8 @@ class Divided:
             return cause.meaning
         payload = units.format_size(self.held.plateau.payload, DIGITS)
         of = f" of {self.held.bodies} bodies" * (self.held.bodies > 1)
-        text = f"{payload}{of} in flight for {self.held.plateau.rounds} round trips"
+        rounds = self.held.plateau.rounds
+        text = f"{payload}{of} in flight for {rounds} round trip{'s' * (rounds != 1)}"
         if self.held.of is not None:
             text += f". The window is {self.held.of} ({self.held.of.window.holds})"
         else:

@@ -28,7 +28,7 @@ from httpbed.addons.explain import (
     page_windows,
     windows,
 )
-from httpbed.addons.explain.division import Division, Period, divide, joined
+from httpbed.addons.explain.division import Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import (
     Divided,
@@ -37,8 +37,8 @@ from httpbed.addons.explain.explanation import (
     Place,
     Unexplained,
 )
-from httpbed.addons.explain.rounds import Plateau
-from httpbed.addons.explain.transfer import FAR, NS, Transfer
+from httpbed.addons.explain.page_carrier import Carrier
+from httpbed.addons.explain.transfer import NS, Transfer
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import driver_output, timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
@@ -204,31 +204,6 @@ def of_row(
 
 
 @dataclass(frozen=True)
-class _Carrier:
-    """A connection on the path, with its division."""
-
-    transfer: Transfer
-
-    @cached_property
-    def division(self) -> Division:
-        """Its time from the client's first packet on."""
-        return divide(self.transfer)
-
-    @cached_property
-    def way(self) -> int:
-        """From the narrowest link to the browser, in ns."""
-        data = self.transfer.content.where(~self.transfer.content.lost)
-        return int((data.arrived - data.done).min(initial=FAR))
-
-    def plateau(self, begin: int, end: int) -> Plateau | None:
-        """Return the window that stood for longest in a time at the link; None without any."""
-        rounds = self.division.rounds
-        plateaus = rounds.plateaus if rounds else ()
-        found = [one for one in plateaus if one.begin < end and one.end > begin]
-        return max(found, key=lambda one: min(one.end, end) - max(one.begin, begin), default=None)
-
-
-@dataclass(frozen=True)
 class PagePackets:
     """What packets tell of a load."""
 
@@ -244,8 +219,10 @@ class PagePackets:
 
         :raises NoTransferError: when no response on it came over a connection that is known.
         """
-        carriers = {name: _Carrier(one) for name, one in self.transfers.items()}
-        every = [*_divided(path, carriers, self.zero)]
+        carriers = {
+            name: self._carrier(name, one, path.trial.load) for name, one in self.transfers.items()
+        }
+        every = [*_divided(path, carriers)]
         responses = [*_by_request(one for one in every if isinstance(one, Response))]
         known = [one for one in responses if one.request.connection in carriers]
         if not known:
@@ -262,7 +239,7 @@ class PagePackets:
             place.levels,
             path.trial.outcome,
             Division(costs, forces, carrier.division.rounds),
-            self._held(main, carrier, path.trial.load),
+            self._held(main, carrier),
             carrier.transfer,
             place.attempt,
             origin=self.zero,
@@ -270,28 +247,31 @@ class PagePackets:
             each=tuple(responses),
         )
 
-    def _held(self, one: Response, carrier: _Carrier, load: BrowserLoad) -> Held | None:
-        """Return the window that held a response for longest; None without any.
+    def _carrier(self, name: str, transfer: Transfer, load: BrowserLoad) -> Carrier:
+        bodies = [
+            (round(one.headers_end_s * NS), round(one.ended_s * NS))
+            for one in timing.fetched(load)
+            if one.connection == name and one.headers_end_s is not None and one.ended_s is not None
+        ]
+        version = self.described.hops()[0].http_version
+        of_streams = (*page_windows.of_streams(self.described, self.catalog),)
+        return Carrier(transfer, self.zero, bodies, of_streams, version)
 
-        A window of streams holds each of them, so the bytes in flight are those of as many windows
-        as bodies were under way.
-        """
-        shift = self.zero - carrier.way
-        plateau = carrier.plateau(one.periods[0].begin + shift, one.periods[-1].end + shift)
+    def _held(self, one: Response, carrier: Carrier) -> Held | None:
+        """Return the window that held a response for longest; None without any."""
+        begin, end = (at + carrier.shift for at in (one.periods[0].begin, one.periods[-1].end))
+        plateau = carrier.plateau(begin, end)
         if plateau is None or not one.costs_of(WINDOWS):
             return None
-        bodies = _under_way(load, one.request.connection, plateau, shift)
+        bodies = carrier.under_way(plateau.begin, plateau.end)
         version, full = self.described.hops()[0].http_version, carrier.transfer.full
-        of_streams = page_windows.of_streams(self.described, self.catalog)
         of_all = page_windows.of_connections(self.described, self.catalog)
-        of = windows.named(plateau.payload // bodies, full, version, of_streams)
+        of = carrier.of_streams(plateau.payload, bodies)
         of = of or windows.named(plateau.payload, full, version, of_all)
         return Held(plateau, of, carrier.transfer.path.product_bytes, bodies)
 
 
-def _divided(
-    path: LoadPath, carriers: Mapping[str, _Carrier], zero: int
-) -> Iterator[Response | Division]:
+def _divided(path: LoadPath, carriers: Mapping[str, Carrier]) -> Iterator[Response | Division]:
     """Yield the path's parts in order: parts of responses, and what lies between them."""
     for (_, is_response), group in itertools.groupby(path.path.steps, _kind):
         steps = [*group]
@@ -306,9 +286,8 @@ def _divided(
             periods = (Period(begin, end, "unknown", "inferred"),)
             yield Response(periods, periods, None, request)
             continue
-        shift = zero - carrier.way
         costs, forces = (
-            tuple(_cut(some, begin, end, shift))
+            tuple(_cut(some, begin, end, carrier.shift))
             for some in (carrier.division.periods, carrier.division.in_force)
         )
         yield Response(costs, forces, None, request)
@@ -351,17 +330,3 @@ def _cut(periods: Sequence[Period], begin: int, end: int, shift: int) -> Iterato
         at = last
     if at < end:
         yield Period(at, end, "unknown", "inferred")
-
-
-def _under_way(load: BrowserLoad, connection: str, plateau: Plateau, shift: int) -> int:
-    """Return how many bodies of a connection were under way in the mean, at least one."""
-    lasts = max(1, plateau.end - plateau.begin)
-    total = 0
-    for request in timing.fetched(load):
-        if request.connection != connection or request.headers_end_s is None:
-            continue
-        begin, end = (
-            round((at or 0.0) * NS) + shift for at in (request.headers_end_s, request.ended_s)
-        )
-        total += max(0, min(end, plateau.end) - max(begin, plateau.begin))
-    return max(1, round(total / lasts))

@@ -42,6 +42,8 @@ of a round trip by a timer.
 """
 MAX_ACK_DELAY_NS = 25_000_000
 """Longest delay of an acknowledgement, if its sender says nothing else (RFC 9000 section 18.2)."""
+MAX_FRAMES = 60
+"""Payload of a packet whose frames, in a record of TLS or a packet of QUIC, carry no request."""
 PREDECESSORS = 8
 PARTIAL = 0.9
 """Share of the usual payload below which a packet is not full."""
@@ -94,7 +96,7 @@ class Rounds:
         return int(self.flight.rtt_s * NS)
 
     @cached_property
-    def _rounds(self) -> tuple[Numbers, Numbers, Numbers]:
+    def table(self) -> tuple[Numbers, Numbers, Numbers]:
         """Beginning, end and window in payload of each round."""
         rows = [(one.begin_s, one.end_s, one.window) for one in self.flight.rounds]
         table = np.array(rows, dtype=np.float64).reshape(-1, 3)
@@ -103,7 +105,7 @@ class Rounds:
         return begins + self._origin, ends + self._origin, windows
 
     def _round(self, at: int) -> int:
-        begins, _, _ = self._rounds
+        begins, _, _ = self.table
         return max(0, int(np.searchsorted(begins, at, side="right")) - 1)
 
     # What prompted a packet
@@ -159,16 +161,19 @@ class Rounds:
     def asks(self, packet: int, answer: int) -> int | None:
         """Return when the receiver sent an answer that asks for more; None if it does not.
 
-        A request carries payload, acknowledges nothing new, and comes when nothing is in flight.
+        A request carries payload, acknowledges nothing new, and comes when nothing is in flight, or
+        earlier if there are many.
         """
         is_request = self._is_request(answer) and self._is_no_acknowledgement(answer)
-        if not is_request or self.unknown_before(packet):
+        is_early = self.unknown_before(packet) and not self.transfer.has_small_answers
+        if not is_request or is_early:
             return None
         return int(self.answers.sent[answer])
 
     def _is_request(self, answer: int) -> bool:
-        payload = int(self.answers.payload[answer])
-        return payload > 0 if self.transfer.protocol == "tcp" else payload > 60
+        """Whether it may be one; of many, over TCP, it is larger than frames that open windows."""
+        is_small = self.transfer.protocol == "tcp" and not self.transfer.has_small_answers
+        return int(self.answers.payload[answer]) > (0 if is_small else MAX_FRAMES)
 
     def asked_between(self, begin: int, packet: int) -> tuple[int, int] | None:
         """Return when a request left and arrived after ``begin``, before a packet of the sender."""
@@ -182,15 +187,24 @@ class Rounds:
     def lost_request(self, asked: int) -> int:
         """Return when the receiver first sent the request that it sent at a time; FAR: only then.
 
-        All that it sent since its last request that arrived is lost.
+        Over TCP numbers tell. Over QUIC all that it sent since its last request that arrived is
+        lost.
         """
+        answers = self.answers
+        before = answers.lost & (answers.sent < asked)
+        if answers.first.any():
+            place = int(np.flatnonzero(answers.sent == asked)[0])
+            same = (answers.first <= answers.first[place]) & (
+                answers.first + answers.payload > answers.first[place]
+            )
+            return int(answers.sent[before & same].min(initial=FAR))
         requests = [
             place
-            for place in np.flatnonzero(self.answers.sent < asked).tolist()
+            for place in np.flatnonzero(answers.sent < asked).tolist()
             if self._is_request(place)
         ]
-        lost = itertools.takewhile(lambda one: self.answers.lost[one], reversed(requests))
-        return min((int(self.answers.sent[one]) for one in lost), default=FAR)
+        lost = itertools.takewhile(lambda one: before[one], reversed(requests))
+        return min((int(answers.sent[one]) for one in lost), default=FAR)
 
     def opens_window(self, answer: int) -> bool:
         """Whether an answer moves a window of its reader, and acknowledges nothing new.
@@ -337,7 +351,8 @@ class Rounds:
         return list(itertools.accumulate((end for _, end in self.recoveries), max))
 
     @property
-    def _first_loss(self) -> int:
+    def first_loss(self) -> int:
+        """When the sender learnt of its first loss; far away without one."""
         return self.recoveries[0][0] if self.recoveries else 1 << 62
 
     def is_partial(self, packet: int) -> bool:
@@ -397,11 +412,11 @@ class Rounds:
 
     def is_growing(self, time_ns: int) -> bool:
         """Whether the window grows from this round to the next, or grew from the last to this."""
-        _, _, windows = self._rounds
+        _, _, windows = self.table
         place = self._round(time_ns)
-        if time_ns < self._first_loss and place == 0:
+        if time_ns < self.first_loss and place == 0:
             return True
-        least = GROWS if time_ns < self._first_loss else GROWS_AGAIN
+        least = GROWS if time_ns < self.first_loss else GROWS_AGAIN
         pairs = [
             (windows[one], windows[one + 1])
             for one in (place - 1, place)
@@ -413,7 +428,7 @@ class Rounds:
     def plateaus(self) -> tuple[Plateau, ...]:
         """Return all plateaus, in order."""
         plateaus, start = list[Plateau](), 0
-        while start < len(self._rounds[0]):
+        while start < len(self.table[0]):
             found = (self._plateau(start, *one) for one in PLATEAU_PACKETS.items())
             plateau = next((one for one in found if one), None)
             start += plateau.rounds if plateau else 1
@@ -422,11 +437,11 @@ class Rounds:
 
     def _plateau(self, start: int, times: int, packets: float) -> Plateau | None:
         """Return the plateau that begins with a round; None if its windows stand too shortly."""
-        begins, ends, windows = self._rounds
+        begins, ends, windows = self.table
         stop = start + 1
         while stop < len(windows) and self._stands(start, stop, packets):
             stop += 1
-        is_lossy = begins[start] > self._first_loss
+        is_lossy = begins[start] > self.first_loss
         least = times * (PLATEAU_ROUNDS_AFTER_LOSS if is_lossy else PLATEAU_ROUNDS)
         begin, end = int(begins[start]), int(ends[stop - 1])
         if stop - start < least or not self._are_prompted(begin, end):
@@ -442,7 +457,7 @@ class Rounds:
         return bool(max(shares) >= PROMPTED_SHARE)
 
     def _stands(self, start: int, stop: int, packets: float) -> bool:
-        begins, ends, windows = self._rounds
+        begins, ends, windows = self.table
         if int(np.ptp(windows[start : stop + 1])) > packets * self.full:
             return False
         if any(begin < ends[stop] and end > begins[start] for begin, end in self.recoveries):
