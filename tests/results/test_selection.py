@@ -154,6 +154,31 @@ def test_a_trial_without_a_valid_attempt_ranks_as_worst(metric: str) -> None:
     assert times[0] == (max(times) if metric == "request_time" else min(times))
 
 
+@pytest.mark.parametrize("metric", ["request_time", "goodput"])
+@pytest.mark.parametrize("spoilt", ["2", "3"])
+def test_a_trial_without_a_valid_attempt_settles_no_comparison(metric: str, spoilt: str) -> None:
+    """Neither the base's nor the treatment's: the bed failed, and the value may be any."""
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        is_spoilt = levels["http_version"] == spoilt and block > 2
+        value = 2.0 if levels["http_version"] == "3" else 1.0
+        both = {"request_time": value, "goodput": value * 1e6}
+        return Ending(both, "invalid" if is_spoilt else "completed")
+
+    text = campaigns.VERSIONS.replace("replicates = 5", "replicates = 8")
+    found = find(campaigns.campaign(ends, text), metric)
+    (ratio,) = [
+        row.ratio
+        for _, row in found.rows()
+        if row.levels["loss"] == "0 %" and row.levels["http_version"] == "3"
+    ]
+    assert ratio is not None
+    assert (ratio.judgement, ratio.above, ratio.below) == ("open", 2, 0)
+    assert (ratio.value.value, ratio.value.beyond) == (pytest.approx(2.0), "?")
+    assert ratio.interval is not None
+    assert (ratio.interval.low.beyond, ratio.interval.high.beyond) == ("<", ">")
+
+
 def test_a_program_gains_nothing_by_attempts_that_are_never_valid() -> None:
     """It spoils all attempts at trials that would fail: they count as not completed."""
 

@@ -59,13 +59,14 @@ class Ratio:
     (Biswal and Gnawali 2016). It ignores the pairing and has no interval here."""
     interval: Interval | None
     below: int
-    """Number of blocks with a ratio under 1."""
+    """Number of blocks with a ratio under 1; those with an unknown value are in neither number."""
     above: int
     undefined: int
     """Number of shared blocks without a ratio: both timed out, or the base is zero."""
     judgement: Standing
     blocks_to_settle: int | None
-    """About how many blocks would settle an open judgement; None if settled, or of few pairs."""
+    """About how many blocks would settle an open judgement; None if settled, of few pairs, or where
+    trials are to be repeated first."""
     differences: Differences | None
     """None if any value is a bound only."""
 
@@ -78,23 +79,26 @@ class Ratio:
 
 def compare(sample: Sample, base: Sample) -> Ratio | None:
     """Compare two treatments; None when no block has both."""
-    shared = sorted(set(sample.at_bound()) & set(base.at_bound()))
+    shared = sorted(set(sample.presumed()) & set(base.presumed()))
     pairs = [block for block in shared if _defined(sample, base, block)]
     if not pairs:
         return None
+    unknown = sample.unknown | base.unknown
     ratio = log_ratio.of_pairs(sample, base, pairs)
     ratios = _ratios(sample, base, pairs)
+    known = _ratios(sample, base, sorted({*pairs} - unknown))
     judgement = judge(ratio, len(pairs))
+    is_forecast = judgement == "open" and unknown.isdisjoint(pairs)
     return Ratio(
         n=len(pairs),
         value=between(*(math.exp(end.value) for end in ratio)),
         of_medians=_of_medians(sample, base, pairs),
         interval=ratio_interval(ratio),
-        below=int(np.sum(ratios < 1)),
-        above=int(np.sum(ratios > 1)),
+        below=int(np.sum(known < 1)),
+        above=int(np.sum(known > 1)),
         undefined=len(shared) - len(pairs),
         judgement=judgement,
-        blocks_to_settle=blocks_to_settle(ratios) if judgement == "open" else None,
+        blocks_to_settle=blocks_to_settle(ratios) if is_forecast else None,
         differences=_differences(sample, base, pairs),
     )
 
@@ -134,13 +138,14 @@ def blocks_to_settle(ratios: Floats) -> int | None:
 
 
 def _defined(sample: Sample, base: Sample, block: int) -> bool:
-    both_censored = block in sample.censored and block in base.censored
-    return not both_censored and base.at_bound()[block] > 0 and sample.at_bound()[block] > 0
+    late = (one.censored.keys() - one.unknown for one in (sample, base))
+    both_late = all(block in blocks for blocks in late)
+    return not both_late and base.presumed()[block] > 0 and sample.presumed()[block] > 0
 
 
 def _ratios(sample: Sample, base: Sample, pairs: list[int]) -> Floats:
-    """Return the ratio of each block, with censored values at their bounds."""
-    values, to = sample.at_bound(), base.at_bound()
+    """Return the ratio of each block, as :meth:`Sample.presumed` has them."""
+    values, to = sample.presumed(), base.presumed()
     return np.array([values[block] / to[block] for block in pairs])
 
 
@@ -166,7 +171,7 @@ def _of_medians(sample: Sample, base: Sample, pairs: list[int]) -> Bounded:
         ratio(sample.lowest(), base.highest()),
         ratio(sample.highest(), base.lowest()),
     )
-    return between(lowest, ratio(sample.at_bound(), base.at_bound()), highest)
+    return between(lowest, ratio(sample.presumed(), base.presumed()), highest)
 
 
 def _end(logs: Sequence[float], outwards: Side) -> Bounded:

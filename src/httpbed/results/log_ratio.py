@@ -7,7 +7,8 @@ A trial that timed out took longer than its limit: its value lies anywhere beyon
 ratio lies between the lowest and the highest one that the bounds permit. A larger value in any
 block can only raise the estimate. So the estimate is bracketed: every block's lowest possible ratio
 gives a lower bound, and its highest an upper bound. "Above c" is tested with the lowest ratios and
-"below c" with the highest, which is conservative.
+"below c" with the highest, which is conservative. A trial without any valid attempt may have any
+value, so its ratio lies anywhere, and no test passes on its account.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ class LogRatio(NamedTuple):
 
     lowest: OrderStatistics
     at_bound: OrderStatistics
-    """With censored values at their bounds."""
+    """With the values as :meth:`Sample.presumed` has them."""
     highest: OrderStatistics
 
     @property
     def value(self) -> float:
-        """The estimate, with censored values at their bounds."""
+        """The estimate, with the values as :meth:`Sample.presumed` has them."""
         return self.at_bound.value
 
     def p_above(self, c: float) -> float:
@@ -134,7 +135,7 @@ def of_campaigns(sample: Sample, base: Sample, same: Sequence[int]) -> tuple[Log
     Returns:
         The ratio, or None without values or with one that is not positive; the number of pairs.
     """
-    values, to = sample.at_bound(), base.at_bound()
+    values, to = sample.presumed(), base.presumed()
     if not values or not to or min(*values.values(), *to.values()) <= 0:
         return None, 0
     if not same:
@@ -145,7 +146,7 @@ def of_campaigns(sample: Sample, base: Sample, same: Sequence[int]) -> tuple[Log
 
 
 def _log_ratio(sample: Sample, base: Sample, located: Located) -> LogRatio:
-    at_bound = located(sample.at_bound(), base.at_bound())
+    at_bound = located(sample.presumed(), base.presumed())
     if not sample.censored and not base.censored:
         return LogRatio(at_bound, at_bound, at_bound)
     lowest = located(sample.lowest(), base.highest())

@@ -7,6 +7,10 @@ it made the attempts invalid that it dislikes. Its value is censored at the same
 observed. Censored values take part in everything that is decided by rank (medians, their
 intervals, paired ratios), and are left out of means, with their number said.
 
+A base that ranks as worst flatters what is compared with it, and the test bed did that. So a
+comparison takes a value without any valid attempt as **unknown**: it decides only what holds for
+any such value, and neither program gains.
+
 A statistic of censored values is computed twice: with each at its bound, and with each far
 beyond it. Where both agree the censored values do not matter; where they differ the first
 result is itself only a bound, and is printed with ``>`` or ``<``. A ratio of two samples may be
@@ -96,6 +100,8 @@ class Sample:
     side: Side
     """On which side of its bound a censored value lies."""
     tally: Tally
+    unknown: frozenset[int] = frozenset()
+    """The censored blocks without any valid attempt: in a comparison, their values may be any."""
     not_observed: int = 0
     """Number of completed trials in which this metric was not observed."""
 
@@ -114,13 +120,26 @@ class Sample:
         moved = {block: bound * factor for block, bound in self.censored.items()}
         return dict(sorted({**self.observed, **moved}.items()))
 
+    def presumed(self) -> dict[int, float]:
+        """Values by block: censored ones at their bound, unknown ones at the median of the others.
+
+        Empty if no value is known.
+        """
+        values = self.at_bound()
+        known = [value for block, value in values.items() if block not in self.unknown]
+        if not known:
+            return {}
+        return values | dict.fromkeys(self.unknown, float(np.median(known)))
+
     def lowest(self) -> dict[int, float]:
-        """Values by block, censored ones as low as they may be."""
-        return self.far() if self.side == "<" else self.at_bound()
+        """Values by block, censored and unknown ones as low as they may be."""
+        values = self.far() if self.side == "<" else self.at_bound()
+        return values | {block: self.censored[block] / FAR**2 for block in self.unknown}
 
     def highest(self) -> dict[int, float]:
-        """Values by block, censored ones as high as they may be."""
-        return self.far() if self.side == ">" else self.at_bound()
+        """Values by block, censored and unknown ones as high as they may be."""
+        values = self.far() if self.side == ">" else self.at_bound()
+        return values | {block: self.censored[block] * FAR**2 for block in self.unknown}
 
 
 def bounded(statistic: Callable[[Floats], float], at_bound: Floats, far: Floats) -> Bounded:
@@ -212,8 +231,8 @@ def _sample(
 ) -> Sample:
     rows = [row for row, _ in seen]
     values = {row["block"]: value for row, value in seen}
-    late = _limits(rows, "timed out")
-    worst = late | _limits(rows, "invalid")
+    late, invalid = _limits(rows, "timed out"), _limits(rows, "invalid")
+    worst = late | invalid
     done = {row["block"] for row in rows if row["outcome"] == "completed"}
     side = METRICS[metric].side
     counted = done | set(late) if METRICS[metric].counts_when_timed_out else done
@@ -226,6 +245,7 @@ def _sample(
         censored={b: _bound(results, metric, levels, limit) for b, limit in open_.items()},
         side=side,
         tally=tally(planned, rows),
+        unknown=frozenset(open_.keys() & invalid.keys()),
         not_observed=len(done - by_block.keys()),
     )
 
@@ -307,6 +327,7 @@ def samples_of_items(
             sample,
             observed={block: reduce(own) for block, own in values.get(key, {}).items()},
             censored={},
+            unknown=frozenset(),
         )
         for key, sample in samples(results, metric).items()
     }

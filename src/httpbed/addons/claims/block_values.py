@@ -1,8 +1,9 @@
 """The values of a quantity by block, each as a pair of bounds.
 
 A trial that timed out has no time, yet its time lies above the limit: its bounds are the limit and
-infinity. Ratios and differences of bounds are bounds. All statistics over blocks grow with each
-value, so the lower bounds give the lower end of an interval, and the upper bounds the upper end.
+infinity. Without any valid attempt they are zero and infinity. Ratios and differences of bounds are
+bounds. All statistics over blocks grow with each value, so the lower bounds give the lower end of
+an interval, and the upper bounds the upper end.
 """
 
 from __future__ import annotations
@@ -207,7 +208,7 @@ def _of_sample(sample: Sample) -> BlockBounds:
     bounds = {block: (value, value) for block, value in sample.observed.items()}
     for block, bound in sample.censored.items():
         bounds[block] = (0.0, bound) if sample.side == "<" else (bound, math.inf)
-    return bounds
+    return bounds | dict.fromkeys(sample.unknown, (0.0, math.inf))
 
 
 def _average(parts: Sequence[BlockBounds]) -> BlockBounds:

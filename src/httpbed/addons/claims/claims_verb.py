@@ -11,7 +11,7 @@ import click
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CAMPAIGN, json_option
+from httpbed.cli.options import CAMPAIGN, PATH, json_option
 from httpbed.cli.verb import verb
 
 if TYPE_CHECKING:  # slow, and not for --help
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # slow, and not for --help
 @click.option(
     "--experiment",
     "file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Judge the claims of this file, such as ones that were written after the run.",
 )
