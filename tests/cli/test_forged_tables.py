@@ -123,6 +123,14 @@ def test_a_growing_campaign_is_no_contradiction(campaign: Path, httpbed: Command
     assert httpbed("verify", campaign)[0] == 0
 
 
+def test_verify_names_trials_that_are_gone(campaign: Path, httpbed: Command) -> None:
+    """Tables without the trials from which they were made prove nothing."""
+    shutil.rmtree(campaign / "trials")
+    code, out, _ = httpbed("verify", campaign)
+    assert code == 1
+    assert out.startswith("trials/: is gone")
+
+
 def test_an_archive_says_that_it_is_unsigned(archived: Path, httpbed: Command) -> None:
     """In verify, and in the report beside its numbers."""
     code, out, _ = httpbed("verify", archived)

@@ -148,7 +148,7 @@ EXCLUDE = '[[exclude]]\nreason = "r"\nlevels = '
         (
             grouped('["2", "3"]', '["2", "2"]'),
             "groups[1].levels.http_version",
-            "lists a level twice",
+            "lists '2' more than once",
         ),
         (grouped('"lossy"', '"clean"'), "groups[1].name", "groups[0] is also named"),
         (grouped('["2 %"]', '["0 %"]'), "factors.loss", "'2 %' is in no group"),

@@ -15,7 +15,7 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import clock_choice, experiment_argument, run
 from httpbed.cli.clock_choice import ClockWord
-from httpbed.cli.options import json_option
+from httpbed.cli.options import PATH, json_option
 from httpbed.cli.verb import verb
 from httpbed.programs import catalog as catalogs
 
@@ -24,7 +24,7 @@ from httpbed.programs import catalog as catalogs
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("demo"),
     show_default=True,
     metavar="DIR",

@@ -20,7 +20,7 @@ from httpbed.campaign import preparation, settings
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CheckedPath, NumberRange, OneOf, WholeNumber, suggestion
+from httpbed.cli.options import PATH, CheckedPath, NumberRange, OneOf, WholeNumber, suggestion
 from httpbed.experiment import bodies_path, experiment, kept
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
@@ -53,7 +53,7 @@ def recipes_option(function: Verb) -> Verb:
         "--recipes",
         "recipe_folders",
         multiple=True,
-        type=click.Path(path_type=Path),
+        type=PATH,
         metavar="DIR",
         help="Add the recipes in this folder, for programs without a built-in recipe.",
     )

@@ -30,10 +30,25 @@ def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any
     return add
 
 
+class NamedPath(click.Path):
+    """A file or folder that a user names; never the empty text of a variable without a value."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(path_type=Path, **settings)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if value == "":
+            raise RejectedValueError("is empty", "name a file or a folder; . is this folder")
+        return super().convert(value, param, ctx)
+
+
+PATH = NamedPath()
+
+
 def output_option(text: str, *, metavar: str | None = "DIR") -> Callable[[Any], Any]:
     """Return ``-o`` with this help: where a verb writes."""
-    path = click.Path(path_type=Path)
-    return click.option("-o", "--output", type=path, metavar=metavar, help=text)
+    return click.option("-o", "--output", type=PATH, metavar=metavar, help=text)
 
 
 def metric_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,11 +178,11 @@ Check = Callable[[Path, click.Context], object]
 """Reads the path; raises ConfigError."""
 
 
-class CheckedPath(click.Path):
+class CheckedPath(NamedPath):
     """A path that a verb reads."""
 
     def __init__(self, check: Check) -> None:
-        super().__init__(path_type=Path)
+        super().__init__()
         self._check = check
 
     def mistakes(self, path: Path, context: click.Context) -> Sequence[Mistake]:

@@ -17,6 +17,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.options import (
     CAMPAIGN,
     FORMATS,
+    PATH,
     VIEWS,
     OneOf,
     factor_levels,
@@ -57,7 +58,7 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 @click.option(
     "--experiment",
     "experiment_file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Draw the figures and judge the claims that FILE states instead of the campaign's own.",
 )

@@ -14,7 +14,7 @@ from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
-from httpbed.cli.options import json_option
+from httpbed.cli.options import PATH, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment import parser
 from httpbed.experiment.document import KeyPath
@@ -61,7 +61,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "--with",
     "others",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Check claims about this experiment too, which they name as another experiment.",
 )

@@ -49,14 +49,15 @@ def parse_width(text: str) -> float:
     """Return the share in ``ci 5 %``: the half-width of an interval over its estimate.
 
     Raises:
-        RejectedValueError: The text is none, or the share is not between 0 % and 100 %.
+        RejectedValueError: The text is none, or the share is not above 0 % and below 100 %.
     """
     match = _WIDTH.fullmatch(text)
     if match is None:
         raise RejectedValueError(f'{text!r} does not have the form "ci 5 %"')
     share = units.parse_share(match["share"])
     if not 0 < share < 1:
-        raise RejectedValueError(f"{match['share']} is not between 0 % and 100 %")
+        reason = f"{match['share']} is not above 0 % and below 100 %"
+        raise RejectedValueError(reason, 'write it like "ci 5 %"')
     return share
 
 

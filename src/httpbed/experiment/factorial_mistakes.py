@@ -6,6 +6,7 @@ Each has its place in the file. Malformed entries are skipped here, because the 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
@@ -137,8 +138,14 @@ def _unknown_levels(
                 yield Mistake(f"{place}.{name}[{index}]", reason)
         if not levels:
             yield Mistake(f"{place}.{name}", "names no level", "name one, or delete the key")
-        if len(set(levels)) != len(levels):
-            yield Mistake(f"{place}.{name}", "lists a level twice", "keep one of them")
+        yield from repeated_level(f"{place}.{name}", levels)
+
+
+def repeated_level(place: str, levels: Sequence[str]) -> Iterator[Mistake]:
+    """Yield the mistake of a list that names a level more than once."""
+    if repeated := [level for level, count in Counter(levels).items() if count > 1]:
+        named = ", ".join(map(repr, repeated))
+        yield Mistake(place, f"lists {named} more than once", "keep one of them")
 
 
 def _duplicate_names(design: PartialDesign) -> Iterator[Mistake]:

@@ -40,6 +40,8 @@ RESERVED_FACTORS = frozenset(
 )
 """Columns of every exported table, which a factor of that name would collide with."""
 
+_MAX_KIND = 40
+"""Letters of an unknown kind of workload that a message shows."""
 _SIMILAR = 0.75
 """Least similarity of an unknown key to the key that is proposed (difflib's ratio)."""
 
@@ -313,8 +315,7 @@ def _factor_mistakes(
         if name in RESERVED_FACTORS:
             reason, path = "is the name of a column in every exported table", ("factors", name)
             yield Mistake(format_path(path), reason, "choose another name", path=path)
-        if len(set(levels)) != len(levels):
-            yield Mistake(f"factors.{name}", "lists a level twice", "keep one of them")
+        yield from factorial_mistakes.repeated_level(f"factors.{name}", levels)
     for name in stated:
         if stated[name] in ([], {}):
             yield Mistake(f"factors.{name}", "has no level", "list at least one")
@@ -403,7 +404,13 @@ def _mistake(
     if detail["type"] == NO_SUCH_KIND:  # pydantic reports it for the whole table
         place = (*place, "kind")
     reason, remedy = validation_messages.reason_and_remedy(detail)
-    if detail["type"] == "extra_forbidden":
+    if detail["type"] == NO_SUCH_KIND:
+        stated = detail["input"]
+        kind = stated.get("kind") if isinstance(stated, Mapping) else stated
+        close = difflib.get_close_matches(str(kind)[:_MAX_KIND], workload_kinds.KINDS, n=1)
+        reason = f"{str(kind)[:_MAX_KIND]!r} {reason}"
+        remedy = f"did you mean {close[0]!r}?" if close else ""
+    elif detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])
         is_misplaced = key in _known_keys()  # not misspelled
         reason = "is not a key of this table" if is_misplaced else "unknown key"

@@ -101,6 +101,13 @@ class _Comparison:
         return sorted([*self.kept, *self.added], key=lambda attempt: _order(attempt.place))
 
 
+def lacks_trials(campaign: Campaign) -> bool:
+    """Whether a campaign has tables, but no longer the trials from which they were made."""
+    real = campaign.directory.resolve()
+    made = os.path.lexists(real / INDEX) and not campaign.is_archive
+    return made and not os.path.lexists(real / layout.TRIALS)
+
+
 def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> CampaignTables:
     """Return some of the tables; parse only attempts of which the cache has no rows.
 
@@ -111,7 +118,7 @@ def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> Campai
     real = campaign.directory.resolve()
     if campaign.is_archive:
         return _tables_alone(campaign, wanted)
-    if os.path.lexists(real / INDEX) and not os.path.lexists(real / layout.TRIALS):
+    if lacks_trials(campaign):
         reason = f"has tables, but no {layout.TRIALS}/, without which its tables prove nothing"
         remedy = f"restore {layout.TRIALS}/ from a copy; httpbed export --archive keeps the tables"
         raise ConfigError([Mistake(str(campaign.directory), reason, remedy)])

@@ -16,13 +16,13 @@ from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import AUTO, jobs_option
-from httpbed.cli.options import json_option
+from httpbed.cli.options import PATH, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 
 
 @verb("audit")
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("file", type=PATH, required=False)
 @experiment_argument.scale_option
 @jobs_option("Trials side by side: a number, or auto.")
 @options.output_option("Keep the three runs as campaigns in this new folder.")

@@ -23,7 +23,7 @@ from httpbed.bed.machine import backend
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.cli import output_file
 from httpbed.cli.echo import echo
-from httpbed.cli.options import OneOf, suggestion
+from httpbed.cli.options import PATH, OneOf, suggestion
 from httpbed.cli.progress import LiveBar
 from httpbed.cli.verb import verb
 from httpbed.report import terminal
@@ -55,7 +55,7 @@ WIDTH_WITHOUT_TERMINAL = 120
 )
 @click.option(
     "--keep",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Keep every cell's evidence in DIR, which must not exist.",
 )

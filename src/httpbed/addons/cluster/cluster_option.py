@@ -17,6 +17,7 @@ from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueEr
 from httpbed.campaign.addition import CampaignAddition, Executor, Option, Tell
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
+from httpbed.cli.options import PATH
 from httpbed.programs.catalog import Catalog
 from httpbed.store.layout import CLUSTER
 
@@ -55,7 +56,7 @@ cluster_option = click.option(
 
 certificates_option = click.option(
     "--certificates",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="The cluster's certificates, which httpbed worker --init makes; default: cluster in"
     " httpbed's folder of the user's configuration.",

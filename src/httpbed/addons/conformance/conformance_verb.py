@@ -34,7 +34,7 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.options import OneOf, WholeNumber
+from httpbed.cli.options import PATH, OneOf, WholeNumber
 from httpbed.cli.progress import Reporter
 from httpbed.cli.verb import verb
 from httpbed.experiment.roles import HttpVersion
@@ -51,7 +51,7 @@ EXIT_HOST = 3
 @click.argument("implementation", required=False, shell_complete=options.complete_programs)
 @click.option(
     "--campaign",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Test every sender of this campaign that was never tested on this machine.",
 )

@@ -15,6 +15,7 @@ from httpbed.cli import experiment_argument
 from httpbed.cli.options import (
     CAMPAIGN,
     FORMATS,
+    PATH,
     CheckedPath,
     OneOf,
     chosen_format,
@@ -50,7 +51,7 @@ def _open(path: Path, context: click.Context) -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="The folder for trials that run again; default: DIR-explained beside the campaign.",
 )
@@ -87,13 +88,13 @@ def _open(path: Path, context: click.Context) -> None:
 )
 @click.option(
     "--experiment",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Of a FILE: write the experiment that would reproduce it here.",
 )
 @click.option(
     "--files",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     default=Path(),
     help="The folder to which file names in the experiment are relative; default: this one.",

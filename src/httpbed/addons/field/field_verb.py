@@ -16,6 +16,7 @@ from httpbed.base.errors import Mistake, RejectedValueError, require_none
 from httpbed.base.units import format_duration, format_size, parse_duration
 from httpbed.cli import options
 from httpbed.cli.echo import echo, say
+from httpbed.cli.options import PATH
 from httpbed.cli.verb import verb
 from httpbed.experiment.roles import HttpVersion
 
@@ -81,7 +82,7 @@ def _pause(context: click.Context, parameter: click.Parameter, text: str) -> flo
 )
 @click.option(
     "--cacert",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Certificates (PEM) of the authorities to trust; default: this machine's.",
 )

@@ -17,7 +17,7 @@ from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, requir
 from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import echo, say
-from httpbed.cli.options import OneOf, WholeNumber, json_option
+from httpbed.cli.options import PATH, OneOf, WholeNumber, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.metric import METRICS
 
@@ -61,7 +61,7 @@ def _one_program(
 @click.option(
     "--scenario",
     required=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="The experiment file to run with each build, such as compare --dry-run writes.",
 )
@@ -70,7 +70,7 @@ def _one_program(
     "--recipes",
     "recipe_folders",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     help="Add the recipes in this folder.",
 )
@@ -185,9 +185,9 @@ def _limit(good: str | None, bad: str | None, slower_than: str | None, metric: s
             reason = f"is a time, and {metric} is none"
             mistakes.append(Mistake("--slower-than", reason, "use --good and --bad"))
         try:
-            limit_s = units.parse_duration(slower_than)
+            limit_s = units.parse_duration(slower_than, example="380 ms")
         except RejectedValueError as error:
-            mistakes.append(Mistake("--slower-than", str(error), "such as '380 ms'"))
+            mistakes.append(Mistake("--slower-than", error.reason, error.remedy))
     require_none(mistakes)
     return limit_s
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from httpbed.base.errors import ConfigError, HostError, Mistake, visible
+from httpbed.cli.options import NamedPath
 
 OF_ANOTHER_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 """Variables that git sets for its hooks, and that would lead from a work tree to another one."""
@@ -17,7 +18,7 @@ IDENTITY = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_CO
 
 repository_option = click.option(
     "--repository",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=NamedPath(exists=True, file_okay=False),
     default=".",
     metavar="DIR",
     help="The git repository; default: the current folder.",

@@ -17,7 +17,7 @@ from httpbed.bed.toolbox.root_filesystem import IMAGES, Contents
 from httpbed.cli import options
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
-from httpbed.cli.options import json_option
+from httpbed.cli.options import PATH, json_option
 from httpbed.cli.verb import verb
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[a-z][a-z0-9.-]*")
 
 
 @verb("import")
-@click.argument("path", metavar="IMAGE", type=click.Path(path_type=Path))
+@click.argument("path", metavar="IMAGE", type=PATH)
 @click.option(
     "--like",
     metavar="RECIPE",
@@ -47,7 +47,7 @@ _NAME = re.compile(r"[a-z][a-z0-9.-]*")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="DIR",
     required=True,
     help="Folder of recipes, which gets NAME.toml; give it to other commands with --recipes.",

@@ -12,7 +12,7 @@ from httpbed.addons.pages.pages_verb import browser_option, server_option
 from httpbed.base.errors import Mistake, require_none
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
-from httpbed.cli.options import WholeNumber, json_option
+from httpbed.cli.options import PATH, WholeNumber, json_option
 from httpbed.cli.verb import verb
 
 
@@ -22,7 +22,7 @@ from httpbed.cli.verb import verb
     "-o",
     "--output",
     metavar="PATH",
-    type=click.Path(path_type=Path),
+    type=PATH,
     required=True,
     help="The new HAR file.",
 )

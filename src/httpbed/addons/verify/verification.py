@@ -49,6 +49,8 @@ def verify(campaign: Campaign) -> Verification:
     design = _design(campaign)
     if not damaged and campaign.is_archive:
         return _of_archive(campaign)
+    if tables.lacks_trials(campaign):
+        damaged.append(Damage(f"{layout.TRIALS}/", ("is gone, and the tables were made from it",)))
     whole = dict[str, set[str]]()
     remade = None if damaged else RemadeTables(campaign)
     real = campaign.directory.resolve()

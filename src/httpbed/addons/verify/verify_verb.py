@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from httpbed.base.errors import ConfigError, Mistake, visible
-from httpbed.cli.options import CAMPAIGN, json_option
+from httpbed.cli.options import CAMPAIGN, NamedPath, json_option
 from httpbed.cli.verb import verb
 from httpbed.store import campaign as campaigns
 from httpbed.store import damage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("directory", metavar="DIR", type=CAMPAIGN)
 @click.option(
     "--signers",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=NamedPath(exists=True, dir_okay=False),
     metavar="FILE",
     help="Demand a signature of an archive by one of these signers (ssh-keygen's allowed signers).",
 )

@@ -19,7 +19,7 @@ from httpbed.base.user_file import Kind
 from httpbed.cli import options
 from httpbed.cli.echo import echo
 from httpbed.cli.exports import TABLES, Export, ExportChoice
-from httpbed.cli.options import OneOf, json_option
+from httpbed.cli.options import PATH, OneOf, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.roles import HttpVersion
 
@@ -48,7 +48,7 @@ EXPORT = Export(
 
 
 @verb("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=PATH)
 @click.option(
     "--claim",
     "claims",
