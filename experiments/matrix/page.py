@@ -167,7 +167,7 @@ def summary(kept: Sequence[Cell]) -> str:
     blocks = sorted({cell["n"] for cell in kept if cell["n"]})
     return (
         f"{len(ratios)} of {len(kept)} cells have a time (n = {'-'.join(map(str, blocks))});"
-        f" {near} of them are within {NEAR:.0%} of the base, {slow} slower, and"
+        f" {near} of them are within {NEAR * 100:.0f} % of the base, {slow} slower, and"
         f" {len(ratios) - near - slow} faster."
     )
 
@@ -266,11 +266,17 @@ def html(kept: Sequence[Cell]) -> str:
 
 
 def shade(cell: Cell) -> str:
-    """Return a cell's colour: blue if faster than the base, red if slower, full at a factor 4."""
+    """Return a cell's colour: blue if faster than the base, red if slower, full at a factor 4.
+
+    Cells with one printed ratio have one colour, so 1.00 has none.
+    """
     if cell["ratio"] is None:
         return "#ddd"
-    strength = min(1.0, abs(math.log(cell["ratio"])) / math.log(4))
-    hue = 8 if cell["ratio"] > 1 else 212
+    ratio = round(cell["ratio"], 2)
+    if ratio == 1:
+        return "#f4f4f2"
+    strength = min(1.0, abs(math.log(ratio)) / math.log(4))
+    hue = 8 if ratio > 1 else 212
     return f"hsl({hue} 80% {97 - 32 * strength:.0f}%)"
 
 

@@ -6,10 +6,12 @@ import contextlib
 import errno
 import json
 import os
+import shutil
 import socket
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -170,6 +172,26 @@ def test_wrong_arguments_exit_with_code_two(
     code, lines = complaint(*(word.format(**names) for word in words))
     assert code == 2
     assert lines
+
+
+def test_a_full_disk_is_named_though_the_error_names_no_file(
+    complaint: Complaint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A failed write does not say which file it was; several disks may be meant."""
+
+    def fail(**_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "full").mkdir()
+    monkeypatch.setattr(command_line.cli, "main", fail)
+    monkeypatch.setattr(
+        shutil,
+        "disk_usage",
+        lambda place: SimpleNamespace(free=int("full" not in str(place)) << 30),
+    )
+    code, lines = complaint("report", "x", f"--output={tmp_path}/full/x.html")
+    assert code == 3
+    assert f"({tmp_path}/full)" in lines[0]
 
 
 @pytest.mark.parametrize(

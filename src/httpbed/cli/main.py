@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -127,6 +129,8 @@ STDERR = 2
 """The last of the descriptors that every program expects to be open."""
 EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
 EXIT_SIGNALLED = 128
+FULL_BYTES = 2**20
+"""Free space below which a filesystem counts as full."""
 """Base of the exit code; the signal's number is added, as in shells."""
 _HANDLED = (signal.SIGTERM, signal.SIGHUP)
 NOT_WRITABLE = 0o022
@@ -298,9 +302,24 @@ def _operating_system(error: OSError) -> int:
         remedies |= dict.fromkeys(
             PLACE_REFUSED, "set HTTPBED_CACHE to a writable folder with free space"
         )
-    place = f" ({error.filename})" if error.filename else ""
+    where = error.filename or (_full_place() if error.errno == errno.ENOSPC else "")
+    place = f" ({where})" if where else ""
     _complain(f"{error.strerror}{place}\n  remedy: {remedies[error.errno]}")
     return EXIT_USAGE if error.errno in WRONG_PATHS else EXIT_HOST
+
+
+def _full_place() -> str:
+    """Name a place that this command line writes to and that is full; empty if none is.
+
+    A failed write does not say which file it was.
+    """
+    named = (word.rpartition("=")[2] for word in sys.argv[1:])
+    for path in map(Path, (*named, ".", str(folders.cache()), tempfile.gettempdir())):
+        with suppress(OSError):
+            place = next(one for one in (path, *path.parents) if one.exists())
+            if shutil.disk_usage(place).free < FULL_BYTES:
+                return str(place)
+    return ""
 
 
 def _concerns_cache(error: OSError) -> bool:

@@ -208,12 +208,23 @@ def _sources(folders: Iterable[Traversable]) -> tuple[list[RecipeSource], list[M
     """Read every recipe of some folders as TOML."""
     sources, mistakes = [], []
     for folder, file in ((one, file) for one in folders for file in _recipe_files(one)):
+        text = ""
         try:
             text = _text(file)
             sources.append(RecipeSource(file.name, Path(str(folder)), text, tomllib.loads(text)))
         except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, too deep
-            mistakes.append(Mistake(file.name, f"cannot be read as TOML: {error}"))
+            mistakes.append(Mistake(file.name, _why_unread(error, text)))
     return sources, mistakes
+
+
+def _why_unread(error: Exception, text: str) -> str:
+    match error:
+        case UnicodeDecodeError():
+            return f"is not a TOML file: byte {error.start} is not UTF-8"
+        case tomllib.TOMLDecodeError():
+            return f"is not valid TOML: {validation_messages.toml_error(error, text)}"
+        case _:
+            return f"cannot be read: {error}"
 
 
 def _text(file: Traversable) -> str:

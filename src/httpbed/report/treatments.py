@@ -119,7 +119,8 @@ def _values(findings: Findings, rows: Sequence[Row]) -> Column:
 
 def _means(findings: Findings, rows: Sequence[Row]) -> Column:
     scale = table_format(findings).finer()
-    return Column.of("mean ± s.d.", (_mean(scale, row) for row in rows), shown="in HTML")
+    header = f"mean ± s.d., {scale.unit}" if scale.unit else "mean ± s.d."
+    return Column.of(header, (_mean(scale, row) for row in rows), shown="in HTML")
 
 
 def _mean(scale: NumberFormat, row: Row) -> str:
