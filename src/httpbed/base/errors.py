@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,6 +95,15 @@ def require_none(mistakes: Iterable[Mistake]) -> None:
     """Raise ConfigError with all mistakes, if there are any."""
     if every := tuple(mistakes):
         raise ConfigError(every)
+
+
+@contextmanager
+def collected(mistakes: list[Mistake]) -> Iterator[None]:
+    """Add the mistakes of a step to a list, so that those of the next step are found, too."""
+    try:
+        yield
+    except ConfigError as error:
+        mistakes += error.mistakes
 
 
 class HostError(HttpbedError):

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import Mistake, collected, require_none
 from httpbed.cli.echo import echo
 from httpbed.store import damage, query
 from httpbed.store.results import Results
@@ -24,10 +24,8 @@ def read(directories: Sequence[Path]) -> list[Results]:
     for directory in dict.fromkeys(directories):
         if str(directory) in twice:
             continue
-        try:
+        with collected(mistakes):
             campaigns.append(query.read(directory))
-        except ConfigError as error:
-            mistakes += error.mistakes
     require_none(mistakes)
     return campaigns
 

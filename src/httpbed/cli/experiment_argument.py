@@ -13,7 +13,14 @@ import click
 
 from httpbed.base import user_file
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, require_none, visible
+from httpbed.base.errors import (
+    ConfigError,
+    Mistake,
+    RejectedValueError,
+    collected,
+    require_none,
+    visible,
+)
 from httpbed.base.user_file import NotAFileError
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation, settings
@@ -387,8 +394,12 @@ def load(
     Raises:
         ConfigError: With every mistake.
     """
-    known = catalog(recipe_folders)
-    content = text(file)
+    mistakes = list[Mistake]()
+    with collected(mistakes):
+        known = catalog(recipe_folders)
+    with collected(mistakes):
+        content = text(file)
+    require_none(mistakes)
     try:
         loaded = preparation.load(content, known, file.parent, options)
     except ConfigError as error:

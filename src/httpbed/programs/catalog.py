@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.base import user_file
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
@@ -206,8 +206,12 @@ def _read(folders: Iterable[Path]) -> Catalog:
 
 def _sources(folders: Iterable[Traversable]) -> tuple[list[RecipeSource], list[Mistake]]:
     """Read every recipe of some folders as TOML."""
-    sources, mistakes = [], []
-    for folder, file in ((one, file) for one in folders for file in _recipe_files(one)):
+    files = list[tuple[Traversable, Traversable]]()
+    sources, mistakes = list[RecipeSource](), list[Mistake]()
+    for folder in folders:
+        with collected(mistakes):
+            files += [(folder, file) for file in _recipe_files(folder)]
+    for folder, file in files:
         text = ""
         try:
             text = _text(file)

@@ -153,7 +153,11 @@ def _progress(findings: Findings, results: Results) -> Iterator[str]:
             " where it stopped"
         )
     if remaining := tally.outcomes["invalid"]:
-        ranks = "; until then they rank as worst" if METRICS[findings.metric].side else ""
+        ranks = (
+            "; until then they rank as worst, and settle no comparison"
+            if METRICS[findings.metric].side
+            else ""
+        )
         yield (
             f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, because the bed"
             f" failed each time: {_reason([tally], 'invalid')}; {_again(findings.clock, results)}"

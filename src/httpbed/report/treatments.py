@@ -66,7 +66,7 @@ def row_names(findings: Findings, document: Mapping[str, Any]) -> tuple[RowName,
     """Name each treatment by its condition and its other levels."""
     return tuple(
         RowName(
-            network.condition(document, condition.levels) or "the one condition",
+            network.condition(document, condition.levels) or "all treatments",
             treatment(row.levels, findings.others),
         )
         for condition, row in findings.rows()

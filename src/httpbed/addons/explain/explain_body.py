@@ -31,7 +31,7 @@ from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.page_report import ShownLoad, ShownLoads
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.loads import METRIC_OF_PAGES
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.cli.echo import echo
 from httpbed.cli.options import factor_levels
 from httpbed.experiment.factorial import treatment_key
@@ -179,10 +179,8 @@ def pair(results: Results, why: tuple[str, str]) -> list[Row]:
     """
     levels, mistakes = list[dict[str, set[str]]](), list[Mistake]()
     for words in why:
-        try:
+        with collected(mistakes):
             levels.append(_levels(results, SEPARATOR.split(words), "--why"))
-        except ConfigError as error:
-            mistakes += error.mistakes
     require_none(mistakes)
     rows = list[Row]()
     for words, wanted in zip(why, levels, strict=True):

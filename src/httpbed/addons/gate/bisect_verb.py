@@ -13,7 +13,14 @@ import click
 
 from httpbed.addons.gate.git_repository import repository_option
 from httpbed.base import units
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, require_none, visible
+from httpbed.base.errors import (
+    ConfigError,
+    Mistake,
+    RejectedValueError,
+    collected,
+    require_none,
+    visible,
+)
 from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import echo, say
@@ -127,15 +134,21 @@ def command(
 
     Exit code 0: found. 1: not found. With --slower-than: 0 fast, 1 slow, 125 cannot be measured.
     """
-    limit_s = _limit(good, bad, slower_than, metric)
+    mistakes = list[Mistake]()
+    with collected(mistakes):
+        limit_s = _limit(good, bad, slower_than, metric)
     # Statistics take a second to import, which --help need not wait for.
     from httpbed.addons.gate import bisection
     from httpbed.addons.gate.bisection import BuildMeasurement
 
-    commits = bisection.resolve(repository, good, bad) if good and bad else None
-    output_file.require_new_folder("-o", output)
+    with collected(mistakes):
+        commits = bisection.resolve(repository, good, bad) if good and bad else None
+    with collected(mistakes):
+        output_file.require_new_folder("-o", output)
     design = DesignOptions(clock="virtual", replicates=replicates)
-    loaded, catalog = experiment_argument.load(scenario, recipe_folders, design)
+    with collected(mistakes):
+        loaded, catalog = experiment_argument.load(scenario, recipe_folders, design)
+    require_none(mistakes)
     if program[0] not in loaded.implementations():
         reason = f"{scenario} does not run {program[0]}"
         known = f"it runs {', '.join(loaded.implementations())}"

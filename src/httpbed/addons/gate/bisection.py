@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from httpbed.addons.gate.git_repository import GitError, commit, git
-from httpbed.base.errors import ConfigError, HttpbedError, Mistake, require_none, visible
+from httpbed.base.errors import ConfigError, HttpbedError, Mistake, collected, require_none, visible
 from httpbed.bed.machine import backend, guard
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import run
@@ -200,10 +200,8 @@ def resolve(repository: Path, good: str, bad: str) -> tuple[str, str]:
     """
     ends, mistakes = list[str](), list[Mistake]()
     for option, word in (("--good", good), ("--bad", bad)):
-        try:
+        with collected(mistakes):
             ends.append(commit(repository, option, word))
-        except ConfigError as error:
-            mistakes += error.mistakes
     require_none(mistakes)
     first, last = ends
     between = git(repository, "rev-list", "--count", "--ancestry-path", f"{first}..{last}")

@@ -12,7 +12,7 @@ import click
 
 from httpbed.addons.gate import git_repository
 from httpbed.addons.gate.git_repository import repository_option
-from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none, visible
 from httpbed.base.user_file import Kind
 from httpbed.cli import options
 from httpbed.cli.echo import echo, say
@@ -79,13 +79,21 @@ def command(
     from httpbed.addons.gate import history, trend
     from httpbed.cli import campaign_folders, output_file
 
-    kept = history.place(where, repository)
+    mistakes = list[Mistake]()
+    with collected(mistakes):
+        kept = history.place(where, repository)
     if output:
-        output_file.require_folder(output)
-        output_file.require_kinds(output, KINDS)
+        with collected(mistakes):
+            output_file.require_folder(output)
+            output_file.require_kinds(output, KINDS)
     if campaigns:
-        made = _commit(repository, commit)
-        kept.append([trend.entry(one, *made) for one in campaign_folders.read(campaigns)])
+        with collected(mistakes):
+            made = _commit(repository, commit)
+        with collected(mistakes):
+            read = campaign_folders.read(campaigns)
+    require_none(mistakes)
+    if campaigns:
+        kept.append([trend.entry(one, *made) for one in read])
     trends = trend.trends(kept.read())
     if not trends:
         raise ConfigError(
