@@ -35,14 +35,17 @@ def result(*ways: dict[str, Any], late: int = 5) -> dict[str, Any]:
 
 def test_the_table_has_a_column_for_each_way() -> None:
     """The way up comes first, whatever the emulator's order."""
-    said = result(way("command", delivered=100, lost=0), way("far", in_flight=2, delivered=94))
+    one = {"queue_packets_max": 1}
+    said = result(
+        way("command", delivered=100, lost=0) | one, way("far", in_flight=2, delivered=94)
+    )
     assert link_output.table(said).splitlines() == [
         "httpbed link                      up                 down",
         "  sent           100 packets, 100 kB  100 packets, 100 kB",
         "  delivered        94 packets, 94 kB  100 packets, 100 kB",
         "  lost                    4 (4.00 %)                    0",
         "  on the way                       2                    0",
-        "  largest queue           12 packets           12 packets",
+        "  largest queue           12 packets             1 packet",
         "  utilisation                50.00 %              50.00 %",
         "  emulator late: p50 40 us, p99 150 us, max 200 us",
     ]

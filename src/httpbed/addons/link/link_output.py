@@ -159,7 +159,7 @@ def _rows(ways: list[Mapping[str, Any]]) -> Iterator[Row]:
     if any(way["packets"]["in_flight"] for way in ways):
         yield _row("on the way", [f"{way['packets']['in_flight']}" for way in ways])
     if any(way["utilisation"] is not None for way in ways):
-        yield _row("largest queue", [f"{way['queue_packets_max']} packets" for way in ways])
+        yield _row("largest queue", [_packets(way["queue_packets_max"]) for way in ways])
         yield _row("utilisation", [_percent(way["utilisation"]) for way in ways])
 
 
@@ -169,7 +169,7 @@ def _row(name: str, cells: list[str]) -> Row:
 
 def _amount(way: Mapping[str, Any], fate: str) -> str:
     size = units.format_size(way["bytes"][fate], units.SHORT_DIGITS)
-    return f"{way['packets'][fate]} packets, {size}"
+    return f"{_packets(way['packets'][fate])}, {size}"
 
 
 def _share(way: Mapping[str, Any], cause: str) -> str:
