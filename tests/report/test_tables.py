@@ -160,6 +160,14 @@ def test_few_blocks_settle_nothing_by_rule() -> None:
     assert "all 4 comparisons are not settled: n = 4, and fewer than 5 blocks" in notes[0]
 
 
+def test_in_virtual_time_nothing_is_noise() -> None:
+    """The machine adds none: the blocks' draws differ, in the table, the note and the answer."""
+    text = shown(campaign(steady, manifest={"clock": "virtual"}))
+    assert "(open)" in text
+    assert "1 comparison is not settled: the blocks differ too much" in " ".join(text.split())
+    assert "noise" not in text
+
+
 def test_trials_left_invalid_have_a_reason_and_a_remedy() -> None:
     """The commonest reason."""
 

@@ -104,7 +104,8 @@ def matrix(findings: Findings, options: ReportOptions) -> Matrix:
     axes = choose(findings, options)
     pages = list(_pages(findings, axes))
     rule = f"{FEW_BLOCKS} settle nothing"
-    why = [rule if word.startswith("n <") else "within noise" for word in sorted(_why(findings))]
+    unsettled = "within noise" if findings.clock == "real" else "the blocks differ too much"
+    why = [rule if word.startswith("n <") else unsettled for word in sorted(_why(findings))]
     meanings: dict[Standing, str] = {
         "less": "less",
         "more": "more",
@@ -270,7 +271,7 @@ class _CellWriter:
         if ratio is None:
             return MatrixCell("", median, interval, missing, "base" if row.is_base else "", about)
         gives_reason = ratio.judgement == "open" and self._gives_reason
-        reason = f" {open_word(ratio)}" if gives_reason else ""
+        reason = f" {open_word(ratio, findings.clock)}" if gives_reason else ""
         return MatrixCell(
             shape=SHAPES[ratio.judgement],
             main=ratio_text(ratio.value),
@@ -284,7 +285,7 @@ class _CellWriter:
 def _why(findings: Findings) -> set[str]:
     """Return why comparisons are open: too few blocks, noise, or both."""
     ratios = [row.ratio for _, row in findings.rows() if row.ratio]
-    return {open_word(ratio) for ratio in ratios if ratio.judgement == "open"}
+    return {open_word(ratio, findings.clock) for ratio in ratios if ratio.judgement == "open"}
 
 
 def tone(metric: str, ratio: Ratio) -> Tone:

@@ -290,7 +290,9 @@ def _blocks(source: ReportInput) -> Iterator[str]:
         texts.append(f"{subject} {verb} not settled: n = {sizes}, and {FEW_BLOCKS} settle nothing")
     if noisy:
         subject, verb = _counted(len(noisy), len(compared))
-        texts.append(f"{subject} {verb} within noise")
+        is_real = findings.clock == "real"
+        why = "within noise" if is_real else "not settled: the blocks differ too much"
+        texts.append(f"{subject} {verb} {why}")
     texts += _short_intervals(findings, replicates)
     texts += _forecast(noisy)
     if texts:

@@ -40,9 +40,9 @@ EXPLANATION = (
     " A paired ratio is the pseudo-median of the blocks' ratios (the median of the geometric means"
     " of all pairs of them), and its interval inverts Wilcoxon's signed ranks. Less and more: the"
     f" interval excludes 1. Equal: the whole interval lies within {percent(EQUAL_MARGIN)} of 1."
-    " Noise: neither. Fewer than five blocks settle nothing. Of medians: the ratio of both medians,"
-    " where it differs from the paired ratio. A trial that timed out ranks as longer than its limit"
-    " and is left out of means."
+    " Noise, or in virtual time open: neither. Fewer than five blocks settle nothing. Of medians:"
+    " the ratio of both medians, where it differs from the paired ratio. A trial that timed out"
+    " ranks as longer than its limit and is left out of means."
 )
 
 
@@ -136,22 +136,22 @@ def _mean(scale: NumberFormat, row: Row) -> str:
 def _ratios(findings: Findings, rows: Sequence[Row]) -> Column:
     base = base_name(findings).replace("HTTP/", "H")
     covered = coverage(row.ratio.interval for row in rows if row.ratio)
-    cells = tuple(_ratio(findings.metric, row) for row in rows)
+    cells = tuple(_ratio(findings, row) for row in rows)
     return Column(_folded(f"paired ratio to {base}", covered), cells)
 
 
-def _ratio(metric: str, row: Row) -> Cell:
+def _ratio(findings: Findings, row: Row) -> Cell:
     if row.is_base:
         return Cell("base", tone="base")
     if row.ratio is None:
         return Cell(DASH)
     text, judgement = ratio_text(row.ratio.value), row.ratio.judgement
     if judgement in {"equal", "open"}:
-        text += f" ({'equal' if judgement == 'equal' else open_word(row.ratio)})"
+        text += f" ({'equal' if judgement == 'equal' else open_word(row.ratio, findings.clock)})"
     return Cell(
         text,
         ratio_brackets(row.ratio.interval),
-        "open" if judgement == "equal" else tone(metric, row.ratio),
+        "open" if judgement == "equal" else tone(findings.metric, row.ratio),
         detail="; ".join(_details(row.ratio)),
     )
 

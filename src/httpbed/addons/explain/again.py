@@ -85,7 +85,8 @@ class Again:
 
 def folder_of(directory: Path) -> Path:
     """Return where the trials of a campaign run again by default: beside it."""
-    return directory.absolute().with_name(directory.absolute().name + SUFFIX)
+    named = directory if directory.name not in {"", ".."} else directory.absolute()
+    return named.with_name(named.name + SUFFIX)
 
 
 def exact(results: Results, chosen: Collection[Chosen], how: Again) -> Again:
