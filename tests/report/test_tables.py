@@ -179,10 +179,10 @@ def test_trials_left_invalid_have_a_reason_and_a_remedy() -> None:
 
     text = " ".join(shown(campaign(ends)).split())
     assert (
-        "6 trials without a valid attempt, because the bed failed each time: emulator lateness:"
-        " p99 3 ms, and 1 other reason; --clock virtual, in another folder (-o), does not depend on"
-        " other programs; the same command tries again; a quiet machine,"
-        " fewer --jobs or a lower rate can help"
+        "6 trials without a valid attempt, because the bed failed each time (6 by emulator"
+        " lateness). They rank as worst, and settle no comparison. The same command tries again; a"
+        " quiet machine, fewer --jobs or a lower rate can help. --clock virtual, in another folder"
+        " (-o), is not disturbed by other programs. The validity section"
     ) in text
 
 

@@ -153,15 +153,16 @@ def _progress(findings: Findings, results: Results) -> Iterator[str]:
             " where it stopped"
         )
     if remaining := tally.outcomes["invalid"]:
-        ranks = (
-            "; until then they rank as worst, and settle no comparison"
-            if METRICS[findings.metric].side
-            else ""
-        )
+        counted = evidence.why_invalid(results).most_common()
+        reasons = few([f"{count} by {_shortened(why)}" for why, count in counted], "reasons")
+        ranks = ""
+        if METRICS[findings.metric].side:
+            ranks = " They rank as worst, and settle no comparison."
         yield (
             f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, because the bed"
-            f" failed each time: {_reason([tally], 'invalid')}; {_again(findings.clock, results)}"
-            f"{ranks}; the validity section of the report lists every attempt"
+            f" failed each time ({', '.join(reasons)}).{ranks}"
+            f" {_again(findings.clock, results)}. The validity section of the report lists every"
+            " attempt"
         )
 
 
@@ -169,12 +170,12 @@ def _again(clock: Clock, results: Results) -> str:
     """Write what helps, and what another attempt may change."""
     if clock == "virtual":
         return (
-            "the same command repeats only attempts whose guest died; others would end the same way"
+            "The same command repeats only attempts whose guest died; others would end the same way"
         )
-    again = "the same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
+    again = "The same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
     if evidence.lack_for_strain(results) and not _needs_real_time(results):
         return (
-            f"--clock virtual, in another folder (-o), does not depend on other programs; {again}"
+            f"{again}. --clock virtual, in another folder (-o), is not disturbed by other programs"
         )
     return again
 
@@ -224,8 +225,13 @@ def _reason(tallies: Iterable[Tally], outcome: str) -> str:
     reasons = sum((tally.reasons for tally in tallies), Counter())
     texts = dict.fromkeys(text for (of, text), _ in reasons.most_common() if of == outcome)
     reason, *others = texts
-    shown = reason if len(reason) <= MAX_REASON else reason[: MAX_REASON - 1] + "…"
-    return shown + (f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else "")
+    return _shortened(reason) + (
+        f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else ""
+    )
+
+
+def _shortened(reason: str) -> str:
+    return reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
 
 
 def _gaps(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +110,28 @@ def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
     ]
     return tuple(
         sorted(invalid, key=lambda attempt: (attempt.block, attempt.trial, attempt.attempt))
+    )
+
+
+def broken_checks(results: Results) -> dict[tuple[str, int], str]:
+    """Return the first broken check of the bed by trial and attempt: its name, or its figure."""
+    checks = results.checks
+    broken = pc.and_(pc.equal(checks["of"], "bed"), pc.equal(checks["passed"], False))
+    figures: dict[tuple[str, int], str] = {}
+    for row in checks.filter(broken).to_pylist():
+        known = CHECK_BY_ID.get(row["check"])
+        says = row["figure"] if known and known.is_explicit else row["name"]
+        figures.setdefault((row["trial"], row["attempt"]), says)
+    return figures
+
+
+def why_invalid(results: Results) -> Counter[str]:
+    """Count why the bed failed in trials without a valid attempt, by the last attempt of each."""
+    broken = broken_checks(results)
+    return Counter(
+        broken.get((row["trial"], row["attempt"]), row["reason"] or "no reason given")
+        for row in results.last_attempts
+        if row["outcome"] == "invalid"
     )
 
 

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import pyarrow.compute as pc
-
 from httpbed.addons.claims.claim_verdict import VERDICTS
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.conformance import senders_report as senders
-from httpbed.experiment.check import CHECKS
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report.phrasing import few
-from httpbed.results import sample
+from httpbed.results import evidence, sample
 from httpbed.results import sample as samples
 from httpbed.store import resume
 from httpbed.store.results import Results
@@ -167,7 +164,6 @@ def _matches(sender: Mapping[str, Any], program: str, version: str, control: str
 ENDINGS = ("failed", "timed out", "unsupported")
 MAX_REASON = 100
 """Characters of a reason."""
-EXPLICIT = frozenset(check.id for check in CHECKS if check.is_explicit)
 """Checks whose figure says by itself what is wrong."""
 
 
@@ -189,7 +185,7 @@ class ArmTrialsReader:
     def __init__(self, results: Results) -> None:
         self._last = samples.by_treatment(results, results.last_attempts)
         self._invalid = samples.by_treatment(results, samples.invalid_rows(results))
-        self._broken = _broken_checks(results)
+        self._broken = evidence.broken_checks(results)
         self._blocks = samples.planned_blocks(results)
         self._known = [treatment_key(treatment) for treatment in results.experiment.treatments()]
 
@@ -211,17 +207,6 @@ class ArmTrialsReader:
     def _why_invalid(self, row: Mapping[str, Any]) -> str:
         """Return the first broken check of an attempt; the attempt's reason if it has no check."""
         return self._broken.get((row["trial"], row["attempt"]), row["reason"] or "no reason given")
-
-
-def _broken_checks(results: Results) -> dict[tuple[str, int], str]:
-    """Return the first broken check of the bed by trial and attempt: its name, or its figure."""
-    checks = results.checks
-    broken = pc.and_(pc.equal(checks["of"], "bed"), pc.equal(checks["passed"], False))
-    figures: dict[tuple[str, int], str] = {}
-    for row in checks.filter(broken).to_pylist():
-        says = row["figure"] if row["check"] in EXPLICIT else row["name"]
-        figures.setdefault((row["trial"], row["attempt"]), says)
-    return figures
 
 
 def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:
