@@ -169,7 +169,9 @@ def _ratio(ratio: Ratio | None) -> Cell:
     if ratio is None:
         return Cell(DASH)
     tones: dict[str, Tone] = {"less": "better", "more": "worse", "open": "open"}
-    word = {"open": f" {phrasing.open_word(ratio)}", "equal": " equal"}.get(ratio.judgement, "")
+    word = {"open": f" {phrasing.open_word(ratio, 'real')}", "equal": " equal"}.get(
+        ratio.judgement, ""
+    )
     aside = f"{phrasing.ratio_brackets(ratio.interval)}{word}"
     return Cell(phrasing.ratio_text(ratio.value), aside, tones.get(ratio.judgement, ""))
 
