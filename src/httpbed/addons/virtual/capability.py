@@ -32,7 +32,9 @@ def test(kernel: GuestKernel | None) -> Capability:
         return Capability(NAME, None, f"{kernel.path} may not be executed", remedy)
     try:
         _boot(kernel)
-    except (BedError, HostError) as error:
+    except HostError as error:
+        return Capability(NAME, None, error.reason, error.remedy)
+    except BedError as error:
         remedy = f'{doctor.namespace_remedy()}; clock = "real" needs no guest'
         return Capability(NAME, None, str(error), remedy)
     return Capability(NAME, True, f"boot with Linux {kernel.version}")
