@@ -1,0 +1,98 @@
+"""What real loads in virtual time left: the connections are found, and the causes named.
+
+Chromium 156 loaded planted pages from nginx 1.30. The captures have headers alone.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from httpbed.addons.explain import evidence, page_connections, page_division, page_timeline
+from httpbed.addons.explain.explanation import Place
+from httpbed.addons.explain.page_division import ExplainedLoad
+from httpbed.addons.pages import loads
+from httpbed.addons.pages.load import driver_output, timing
+from httpbed.addons.pages.load.critical_path import RESPONSE
+from httpbed.experiment.kept import LINK_RESULT
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs import catalog as catalogs
+
+CATALOG = catalogs.load()
+RECORDED = Path(__file__).parents[2] / "recorded" / "pages"
+NS = 1_000_000_000
+LOSSES = {"congestion window", "recovery", "timeout"}
+CAUSES = {
+    "held-h3": {"fixed window"},
+    "lossy-h1": LOSSES,
+    "lost-request-h2": LOSSES,
+    "short-queue-h2": LOSSES,
+}
+
+
+def unpacked(name: str, folder: Path) -> Scenario:
+    with tarfile.open(RECORDED / f"{name}.tar.xz") as archive:
+        for member in archive:
+            file, stream = folder / member.name, archive.extractfile(member)
+            assert stream is not None
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(stream.read())
+    return Scenario.model_validate(json.loads((folder / "document.json").read_text()))
+
+
+def explained(name: str, folder: Path) -> ExplainedLoad:
+    one = page_division.of_attempt(
+        Place(1, name, {}), folder, unpacked(name, folder), "virtual", CATALOG,
+        metric="page_load_time", outcome="completed",
+    )  # fmt: skip
+    assert isinstance(one, ExplainedLoad)
+    return one
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_what_the_responses_waited_for_is_named_and_adds_up(name: str, tmp_path: Path) -> None:
+    one = explained(name, tmp_path)
+    costs = one.responses.division.costs()
+    waits = {cause: cost for cause, cost in costs.items() if cause != "link"}
+    planted = sum(cost for cause, cost in waits.items() if cause in CAUSES[name])
+    assert planted > sum(waits.values()) / 2, costs
+    assert "unknown" not in costs
+    lasts_s = sum(step.lasts_s for step in one.path.path.steps if step.what in RESPONSE)
+    assert one.responses.seconds == pytest.approx(lasts_s, abs=1e-6)
+    assert one.division.whole / NS == pytest.approx(one.path.path.whole_s, abs=1e-6)
+
+
+def test_the_buffer_that_held_the_image_is_named(tmp_path: Path) -> None:
+    one = explained("held-h3", tmp_path)
+    assert one.held is not None
+    assert str(one.held.of) == "nginx's http3_stream_buffer_size = 32k"
+    assert one.held.plateau.rounds >= 15
+
+
+def test_a_request_that_the_link_lost_was_no_wait_for_the_server(tmp_path: Path) -> None:
+    one = explained("lost-request-h2", tmp_path)
+    server_s = one.path.path.shares()["server"]
+    assert server_s > 0.4
+    costs = one.responses.division.costs()
+    assert costs["timeout"] > 0.3 * NS
+    assert costs.get("server", 0) < 0.01 * NS
+
+
+def test_each_of_several_connections_is_found_by_its_bytes(tmp_path: Path) -> None:
+    described = unpacked("lossy-h1", tmp_path)
+    recorded = evidence.recorded(tmp_path, described, "virtual")
+    load = driver_output.read(tmp_path / loads.CLIENT)
+    result = evidence.json_object(tmp_path / LINK_RESULT)
+    zero = page_timeline.navigation_ns(result, load, recorded.origin)
+    found = page_connections.carriers(recorded, load, zero)
+    assert len(found) == len(recorded.connections) == 3
+    for name, transfer in found.items():
+        own = [one for one in timing.fetched(load) if one.connection == name]
+        data = transfer.content
+        came = data.arrived[~data.lost].max()
+        last = max(round((one.ended_s or 0.0) * NS) + zero for one in own)
+        # Chromium reads its socket within a millisecond of the last packet.
+        assert abs(int(came) - last) < NS // 1000
