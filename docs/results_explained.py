@@ -11,6 +11,8 @@ from typing import Any
 from markdown_table import table
 
 Cell = Mapping[str, Any]
+WORTH = 0.1
+"""Share of the difference from which on a cause of responses is named."""
 
 
 def section(file: Path) -> Iterator[str]:
@@ -35,7 +37,7 @@ def section(file: Path) -> Iterator[str]:
 
 
 def _row(study: str, cells: Sequence[Cell]) -> list[str]:
-    causes = Counter(cell["cause"] for cell in cells)
+    causes = Counter(map(_cause, cells))
     confirmed = sum(any(lift["confirmed"] for lift in cell["lifts"]) for cell in cells)
     is_of_loads = all("metric" in cell for cell in cells)
     return [
@@ -45,3 +47,12 @@ def _row(study: str, cells: Sequence[Cell]) -> list[str]:
         ", ".join(f"{cause} ({count})" for cause, count in causes.most_common()),
         "pages have no lifts" if is_of_loads else str(confirmed),
     ]
+
+
+def _cause(cell: Cell) -> str:
+    """Return what the slower one spends more on; of a page's responses, what its packets say."""
+    waited = cell.get("waited") or {}
+    name = max(waited, key=lambda one: waited[one], default="")
+    is_of_responses = cell["cause"] in {"server", "slower than the link"}
+    is_named = bool(name) and waited[name] >= WORTH * cell["difference_s"]
+    return name if is_of_responses and is_named else str(cell["cause"])

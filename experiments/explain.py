@@ -327,7 +327,7 @@ def _page_line(one: Mapping[str, Any]) -> str:
             for name, seconds in one["waited"].items()
             if seconds >= WORTH * one["difference_s"]
         ]
-        cause += f"; by packets: {', '.join(named)}"
+        cause += f"; by packets: {', '.join(named)}" if named else ""
     if one.get("held"):
         cause += f"; `{one['held']}` held bodies while the link was idle for {one['held_s']:.3g} s"
     share = f"{one['share']}: {one['share_s']:.3g} s"

@@ -51,6 +51,16 @@ def test_a_window_that_stands_in_steps_of_two_packets_is_fixed() -> None:
     assert 10 * PAYLOAD <= plateau.payload <= 12 * PAYLOAD
 
 
+@pytest.mark.parametrize(("before", "is_fixed"), [(20, False), (10, True)])
+def test_a_window_after_a_loss_is_fixed_only_if_none_exceeded_it(
+    before: int, is_fixed: bool
+) -> None:
+    """CUBIC after a loss stands for as long as a fixed window does, below what it has had."""
+    transfer = WindowSender(300, lambda acked: before if acked < 60 else 10, lost=[50]).transfer()
+    found = divide(transfer).costs()
+    assert (found.get("fixed window", 0) > found.get("congestion window", 0)) == is_fixed
+
+
 def test_an_advertised_window_is_the_receivers_and_is_seen() -> None:
     transfer = WindowSender(400, lambda _: 10, advertised=10 * PAYLOAD).transfer()
     found = divide(transfer)

@@ -10,7 +10,7 @@ a full link; or by two packets, if it is twice as long: a receiver that acknowle
 packet (RFC 5681, 4.2) shows a window that stands still in steps of two. Congestion avoidance grows
 by about half a packet to a packet per round (RFC 5681, RFC 9438), so a run that is long enough is
 none. CUBIC stands still at its last maximum, but only after a loss: then a plateau has to be twice
-as long.
+as long, and as high as any window of the transfer, because nothing exceeds a fixed one.
 """
 
 from __future__ import annotations
@@ -445,6 +445,8 @@ class Rounds:
         least = times * (PLATEAU_ROUNDS_AFTER_LOSS if is_lossy else PLATEAU_ROUNDS)
         begin, end = int(begins[start]), int(ends[stop - 1])
         if stop - start < least or not self._are_prompted(begin, end):
+            return None
+        if is_lossy and int(windows.max() - windows[start:stop].max()) > packets * self.full:
             return None
         return Plateau(begin, end, int(np.median(windows[start:stop])), stop - start)
 
