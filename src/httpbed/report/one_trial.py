@@ -122,7 +122,7 @@ def _shown(results: Results, row: AttemptRow) -> ShownTrial:
             parts.append(part)
             if part.is_all:
                 break
-    return ShownTrial(row, {name: row[name] for name in results.experiment.factors}, tuple(parts))
+    return ShownTrial(row, results.levels(row), tuple(parts))
 
 
 def show(trial: ShownTrial, figures: list[Path], out: Console) -> None:

@@ -29,17 +29,18 @@ def typical(
     rows: Sequence[AttemptRow], values: Mapping[tuple[str, int], float]
 ) -> list[AttemptRow]:
     """Order rows by the distance of their value to the median; rows without a value come last."""
-    known = [value for row in rows if (value := _value(row, values)) is not None]
+    known = [value for row in rows if (value := value_of(row, values)) is not None]
     middle = float(np.median(known)) if known else 0.0
 
     def distance(row: AttemptRow) -> tuple[float, int]:
-        value = _value(row, values)
+        value = value_of(row, values)
         return (float("inf") if value is None else abs(value - middle), row["block"])
 
     return sorted(rows, key=distance)
 
 
-def _value(row: AttemptRow, values: Mapping[tuple[str, int], float]) -> float | None:
+def value_of(row: AttemptRow, values: Mapping[tuple[str, int], float]) -> float | None:
+    """Return an attempt's value among those by trial and attempt; None if it has none."""
     return values.get((row["trial"], row["attempt"]))
 
 

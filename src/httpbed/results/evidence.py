@@ -102,7 +102,7 @@ def invalid_attempts(results: Results) -> tuple[InvalidAttempt, ...]:
             block=row["block"],
             trial=row["trial"],
             attempt=row["attempt"],
-            levels={name: row[name] for name in results.experiment.factors},
+            levels=results.levels(row),
             reason=row["reason"] or "no reason given",
             retried=row["attempt"] < last[row["trial"]],
         )

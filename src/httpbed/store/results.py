@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from httpbed.experiment.experiment import Experiment
+from httpbed.store import layout
 from httpbed.store.attempts import Artifacts
 from httpbed.store.damage import Damage
 
@@ -96,6 +97,14 @@ class Results:
     def stated_experiment(self) -> Experiment:
         """The experiment with all its scales."""
         return self.whole_experiment or self.experiment
+
+    def levels(self, row: Mapping[str, Any]) -> dict[str, str]:
+        """Return the treatment of a row of the table of trials."""
+        return {name: row[name] for name in self.experiment.factors}
+
+    def artifact_folder(self, row: Mapping[str, Any]) -> Path:
+        """Return where the attempt of a row of the table of trials left its artifacts."""
+        return layout.artifacts(self.directory, row["block"], row["trial"], row["attempt"])
 
     @cached_property
     def last_attempts(self) -> list[dict[str, Any]]:

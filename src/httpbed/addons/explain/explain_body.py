@@ -121,8 +121,7 @@ def _with_packets(
 
 
 def _is_page(results: Results, row: Row) -> bool:
-    levels = {name: row[name] for name in results.experiment.factors}
-    return scenario(results, levels).workload.kind == "page"
+    return scenario(results, results.levels(row)).workload.kind == "page"
 
 
 def _explain_pages(
@@ -246,7 +245,7 @@ def require_covered(results: Results, rows: Sequence[Row]) -> None:
 def _why_not_covered(results: Results, row: Row) -> str:
     """Return why no rule covers a trial; empty if one does."""
     try:
-        evidence.refuse(scenario(results, {name: row[name] for name in results.experiment.factors}))
+        evidence.refuse(scenario(results, results.levels(row)))
     except NoTransferError as error:
         return str(error)
     return ""
@@ -258,7 +257,7 @@ def _can_be_read(results: Results, row: Row) -> bool:
 
 
 def _place(results: Results, row: Row) -> again.Chosen:
-    return row["block"], treatment_key({name: row[name] for name in results.experiment.factors})
+    return row["block"], treatment_key(results.levels(row))
 
 
 def _same(repeated: Results, results: Results, row: Row) -> Row | None:
@@ -279,7 +278,7 @@ def _shift(results: Results, row: Row, repeated: Results, other: Row) -> list[st
 def _seconds(results: Results, row: Row) -> float | None:
     """Return the time of a trial's requests."""
     metric = METRIC_OF_PAGES if _is_page(results, row) else "request_time"
-    return of_trials(results, metric).get((row["trial"], row["attempt"]))
+    return attempts.value_of(row, of_trials(results, metric))
 
 
 def _print(shown: Shown | ShownLoads, form: str, directory: Path) -> None:

@@ -45,7 +45,6 @@ from httpbed.report.phrasing import Sentence, brief_duration, listed, whole_trea
 from httpbed.report.sections import Document
 from httpbed.results import attempts
 from httpbed.results.sample import scenario
-from httpbed.store import layout
 from httpbed.store.results import Results
 
 if TYPE_CHECKING:
@@ -344,8 +343,7 @@ def _kernel(row: Explained) -> Iterator[str]:
 
 def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
     """Whether an attempt kept its packets."""
-    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
-    return (folder / PACKET_LOG).is_file()
+    return (results.artifact_folder(row) / PACKET_LOG).is_file()
 
 
 def _rows(source: ReportInput) -> Sequence[Mapping[str, Any]]:
@@ -400,8 +398,7 @@ def _held(source: ReportInput) -> Iterator[str]:
     pages = [*_pages(source)]
     for row, load in pages:
         if load and load.share >= HELD_SHARE:
-            levels = {name: row[name] for name in source.results.experiment.factors}
-            names[str(load.of)].append(whole_treatment(levels))
+            names[str(load.of)].append(whole_treatment(source.results.levels(row)))
     total, every = len(outlines) + len(pages), len(_rows(source))
     read = f"{total} treatments" if total == every else f"the {total} treatments that were read"
     for window, some in names.items():
@@ -419,7 +416,7 @@ def _pages(source: ReportInput) -> Iterator[tuple[Mapping[str, Any], HeldLoad | 
             continue
         from httpbed.addons.explain import page_windows  # few reports need the addon of pages
 
-        described = scenario(results, {name: row[name] for name in results.experiment.factors})
+        described = scenario(results, results.levels(row))
         can_be_held = page_windows.can_hold(described, catalog)
         read += can_be_held
         if read > MAX_LOADS:
@@ -429,8 +426,7 @@ def _pages(source: ReportInput) -> Iterator[tuple[Mapping[str, Any], HeldLoad | 
 
 def _is_read_page(results: Results, row: Mapping[str, Any]) -> bool:
     """Whether a trial loads a page that the addon of pages describes."""
-    levels = {name: row[name] for name in results.experiment.factors}
-    workload = scenario(results, levels).workload
+    workload = scenario(results, results.levels(row)).workload
     return workload.kind == "page" and not isinstance(workload, UnreadWorkload)
 
 

@@ -44,7 +44,6 @@ from httpbed.programs.catalog import Catalog
 from httpbed.report.phrasing import brief_duration, listed, sentence_case
 from httpbed.results import attempts
 from httpbed.results.sample import by_treatment, of_trials, scenario
-from httpbed.store import layout
 from httpbed.store.results import Results
 
 SLIGHT = 0.05
@@ -302,7 +301,7 @@ def typical_rows(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[Ma
 
 def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Explained | Unexplained:
     """Explain an attempt of a campaign."""
-    levels = {name: row[name] for name in results.experiment.factors}
+    levels = results.levels(row)
     place = Place(row["block"], row["trial"], levels, row["attempt"])
     try:
         require_unaltered(results, row)
@@ -310,11 +309,11 @@ def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Expla
         return place.unexplained(error)
     return of_attempt(
         place,
-        layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"]),
+        results.artifact_folder(row),
         scenario(results, levels),
         results.manifest.get("clock", "real"),
         catalog,
-        request_s=of_trials(results, "request_time").get((row["trial"], row["attempt"])),
+        request_s=attempts.value_of(row, of_trials(results, "request_time")),
         outcome=row["outcome"],
     )
 
@@ -356,7 +355,7 @@ def require_unaltered(results: Results, row: Mapping[str, Any], *more: str) -> N
 
     :raises NoTransferError: with the name of the file.
     """
-    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    folder = results.artifact_folder(row)
     qlogs = (file for file in folder.glob("*/*") if file.suffix in QLOG_ENDINGS)
     names = (str(file.relative_to(folder)) for file in qlogs)
     for name in (PACKET_LOG, CAPTURE, LINK_RESULT, KEYS, *names, *more):

@@ -38,8 +38,8 @@ from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.workload import Sender
 from httpbed.programs.catalog import Catalog
+from httpbed.results import attempts
 from httpbed.results.sample import of_trials, scenario
-from httpbed.store import layout
 from httpbed.store.results import Results
 
 BITS = 8
@@ -69,11 +69,12 @@ def outline(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Outli
     """Divide an attempt of a campaign by its timeline; None if that cannot be done."""
     if results.artifacts.altered(row, LINK_RESULT):
         return None
-    levels = {name: row[name] for name in results.experiment.factors}
-    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
-    request_s = of_trials(results, "request_time").get((row["trial"], row["attempt"]))
+    levels = results.levels(row)
+    request_s = attempts.value_of(row, of_trials(results, "request_time"))
     try:
-        division, held = read(folder, scenario(results, levels), request_s, catalog)
+        division, held = read(
+            results.artifact_folder(row), scenario(results, levels), request_s, catalog
+        )
     except NoTransferError:
         return None
     return Outline(row["block"], row["trial"], levels, row["outcome"], division, held)

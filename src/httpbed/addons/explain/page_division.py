@@ -52,7 +52,6 @@ from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 from httpbed.results.sample import scenario
-from httpbed.store import layout
 from httpbed.store.results import Results
 
 CAUSES: Mapping[Share, str] = {
@@ -186,7 +185,7 @@ def of_row(
     results: Results, row: Mapping[str, Any], catalog: Catalog
 ) -> ExplainedLoad | Unexplained:
     """Explain an attempt of a campaign."""
-    levels = {name: row[name] for name in results.experiment.factors}
+    levels = results.levels(row)
     place = Place(row["block"], row["trial"], levels, row["attempt"])
     try:
         explanation.require_unaltered(results, row, loads.CLIENT)
@@ -194,7 +193,7 @@ def of_row(
         return place.unexplained(error)
     return of_attempt(
         place,
-        layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"]),
+        results.artifact_folder(row),
         scenario(results, levels),
         results.manifest.get("clock", "real"),
         catalog,

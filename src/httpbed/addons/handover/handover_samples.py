@@ -16,7 +16,6 @@ from httpbed.results import attempts, plain_values
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import Extension, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials, samples, scenario
-from httpbed.store import layout
 from httpbed.store.attempts import HANDOVERS, artifact_text, read_events
 from httpbed.store.results import Results
 
@@ -134,16 +133,14 @@ def _is_unvalidated(event: HandoverEvent) -> bool:
 def _total(
     values: Mapping[tuple[str, int], float], rows: Iterable[Mapping[str, Any]]
 ) -> int | None:
-    found = [
-        value for row in rows if (value := values.get((row["trial"], row["attempt"]))) is not None
-    ]
-    return round(sum(found)) if found else None
+    known = [value for row in rows if (value := attempts.value_of(row, values)) is not None]
+    return round(sum(known)) if known else None
 
 
 def of_attempt(results: Results, row: Mapping[str, Any]) -> tuple[HandoverEvent, ...]:
     """Read one attempt's hand-overs."""
-    left = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
-    return tuple(read_events(artifact_text(left.parent / HANDOVERS)))
+    attempt = results.artifact_folder(row).parent
+    return tuple(read_events(artifact_text(attempt / HANDOVERS)))
 
 
 def has_handovers(findings: Findings) -> bool:

@@ -17,7 +17,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from httpbed.experiment.handover import HandoverEvent
 from httpbed.report.figures import MARKERS, WIDE_IN, WIDTH_IN, round_ticks
 from httpbed.report.series import SINCE, Sign, colours, legend
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
-from httpbed.store import attempts, layout
+from httpbed.store import attempts
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
@@ -82,13 +81,13 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     """Read one attempt's timeline; missing or damaged parts are empty."""
     events = of_attempt(results, row)
     altered = results.artifacts.altered(row, DELIVERIES)
-    text = "" if altered else attempts.artifact_text(_artifacts(results, row) / DELIVERIES)
+    text = "" if altered else attempts.artifact_text(results.artifact_folder(row) / DELIVERIES)
     curve, by_link = deliveries(text, events)
     return Timeline(
         block=row["block"],
         trial=row["trial"],
         attempt=row["attempt"],
-        levels={name: row[name] for name in results.experiment.factors},
+        levels=results.levels(row),
         outcome=row["outcome"],
         curve=curve,
         handovers=events,
@@ -146,10 +145,6 @@ def _farthest(x: Floats, y: Floats, first: int, last: int) -> tuple[float, int, 
     off = np.abs(y[between] - drawn)
     index = int(np.argmax(off))
     return -float(off[index]), first + 1 + index, first, last
-
-
-def _artifacts(results: Results, row: Mapping[str, Any]) -> Path:
-    return layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
 
 
 PANEL_IN, ALONE_IN = 1.9, 2.5

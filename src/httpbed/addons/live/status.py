@@ -125,9 +125,8 @@ def of(results: Results, metric: str) -> Status:
 
 
 def _ended(results: Results, row: Row) -> Ended:
-    levels = {name: row[name] for name in results.experiment.factors}
     names = ("started", "block", "trial", "attempt", "outcome", "reason")
-    return Ended(levels=levels, **{name: row[name] for name in names})
+    return Ended(levels=results.levels(row), **{name: row[name] for name in names})
 
 
 def _failures(results: Results, last: Sequence[Row]) -> tuple[Reason, ...]:

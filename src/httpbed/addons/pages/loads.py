@@ -27,7 +27,6 @@ from httpbed.results.comparison import Ratio, compare
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import Extension, Findings, Row
 from httpbed.results.sample import Sample, samples, scenario
-from httpbed.store import layout
 from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
@@ -93,7 +92,7 @@ def read(results: Results, row: TrialRow) -> PageTrial | None:
         block=row["block"],
         trial=row["trial"],
         attempt=row["attempt"],
-        levels={name: row[name] for name in results.experiment.factors},
+        levels=results.levels(row),
         outcome=row["outcome"],
         load=load,
     )
@@ -101,8 +100,7 @@ def read(results: Results, row: TrialRow) -> PageTrial | None:
 
 def folder(results: Results, row: TrialRow) -> Path:
     """Return the folder of an attempt's browser."""
-    kept = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
-    return kept / CLIENT
+    return results.artifact_folder(row) / CLIENT
 
 
 def progress(load: BrowserLoad) -> tuple[ProgressPoint, ...]:

@@ -29,7 +29,7 @@ from httpbed.base.value import Value
 from httpbed.experiment import bodies_path
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.results.sample import BITS, scenario
-from httpbed.store import attempts, layout
+from httpbed.store import attempts
 from httpbed.store.results import Results
 
 
@@ -145,14 +145,14 @@ class TimeSeries:
 
 def read(results: Results, row: Mapping[str, Any]) -> TimeSeries | None:
     """Read one attempt's series; None if its record is missing, empty or damaged."""
-    folder = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    folder = results.artifact_folder(row)
     if results.artifacts.altered(row, LINK_RESULT):
         return None
     try:
         timelines = read_timelines(attempts.artifact_text(folder / LINK_RESULT))
     except ValueError:
         return None
-    levels = {name: row[name] for name in results.experiment.factors}
+    levels = results.levels(row)
     points = bodies_path.vantage_points(scenario(results, levels))
     receiver, narrow = (
         [one for place in places if timelines and (one := timelines.direction(*place))]

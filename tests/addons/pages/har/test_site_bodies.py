@@ -66,8 +66,8 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CachedSite:
 
 
 def results() -> Any:
-    experiment = SimpleNamespace(factors={}, seed=1)
-    return cast("Any", SimpleNamespace(experiment=experiment, seeds={}))
+    experiment = SimpleNamespace(seed=1)
+    return cast("Any", SimpleNamespace(experiment=experiment, seeds={}, levels=lambda _: {}))
 
 
 def test_bodies_are_decoded_and_in_the_order_of_the_answers(found: CachedSite) -> None:

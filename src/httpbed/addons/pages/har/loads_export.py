@@ -42,7 +42,6 @@ from httpbed.cli import output_file
 from httpbed.cli.exports import ExportChoice
 from httpbed.results import attempts
 from httpbed.results.sample import scenario
-from httpbed.store import layout
 from httpbed.store.results import Results
 
 HAR, CDP_JSON = "har", "cdp-json"
@@ -190,7 +189,7 @@ def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
 def _loads(
     results: Results, row: Mapping[str, Any], speed_index_s: float | None
 ) -> Iterator[StoredLoad | str]:
-    artifacts = layout.artifacts(results.directory, row["block"], row["trial"], row["attempt"])
+    artifacts = results.artifact_folder(row)
     folders = sorted(file.parent for file in artifacts.glob(f"*/{LOAD}"))
     for place in folders:
         part = f"-{place.name}" if len(folders) > 1 else ""
@@ -256,9 +255,7 @@ class SiteBodies:
         return SKELETON if self._site(row) else NOT_CACHED
 
     def _site(self, row: Mapping[str, Any]) -> CachedSite | None:
-        load = scenario(
-            self._results, {name: row[name] for name in self._results.experiment.factors}
-        ).workload
+        load = scenario(self._results, self._results.levels(row)).workload
         if not isinstance(load, PageLoad):
             return None
         if load.key not in self._sites:
