@@ -42,7 +42,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo
 from httpbed.programs.catalog import Catalog
 from httpbed.report import markdown, terminal, terminal_report
-from httpbed.report.document import Column, Facts, Listing, Section, Table
+from httpbed.report.document import Facts
 from httpbed.report.phrasing import Sentence
 from httpbed.report.sections import Document
 
@@ -104,9 +104,8 @@ class _Shown:
     found: Evidence
 
     def document(self) -> Document:
-        """Return it as a document."""
+        """Return it as a document for terminal and Markdown."""
         known = explained(self.found.found)
-        answers = tuple(_answers(known))
         return Document(
             name=self.path.name,
             question="Why did it take so long?",
@@ -118,14 +117,10 @@ class _Shown:
             treatments=explain_report.table(known),
             matrix=None,
             matrix_title="",
-            answer=answers,
+            answer=tuple(Sentence(". ".join(one.sentences())) for one in known),
             notes=tuple(self.found.notes),
             evidence=tuple(_evidence(known)),
-            sections=(
-                Section("answer", "", (Listing(answers, "answer"),), in_contents=""),
-                Section("division", "Where the time went", (explain_report.details(known),)),
-                Section("list", f"Every {self.found.unit}", (self._table(),)),
-            ),
+            sections=(),
         )
 
     def _lines(self) -> Iterator[tuple[str, str]]:
@@ -135,16 +130,6 @@ class _Shown:
             yield ("has" if number == 1 else "", f"{number:3} {one.name}: {what}")
         if len(lines) > MAX_LINES:
             yield "", f"and {len(lines) - MAX_LINES} more"
-
-    def _table(self) -> Table:
-        lines = self.found.lines[:MAX_LINES]
-        columns = (
-            Column.of(self.found.unit, (line.name for line in lines), is_name=True),
-            Column.of("protocol", (line.protocol for line in lines)),
-            Column.of("bytes", (size_text(line.amount) for line in lines), right=True),
-            Column.of("time", (duration_text(line.lasts) for line in lines), right=True),
-        )
-        return Table("List", f"Every {self.found.unit}", columns)
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -175,11 +160,6 @@ class _Shown:
             "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
             "notes": list(self.found.notes),
         }
-
-
-def _answers(known: list[Explained]) -> Iterator[Sentence]:
-    for one in known:
-        yield Sentence(". ".join(one.sentences()))
 
 
 def _evidence(known: list[Explained]) -> Iterator[str]:
