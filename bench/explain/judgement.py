@@ -12,7 +12,7 @@ from bench.explain import baselines
 from bench.explain.plants import T_RAT, Plant, dapper_expects
 from bench.explain.trials import has_trial
 
-from httpbed.addons.explain.causes import NAMES
+from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import Explained, typical
 from httpbed.programs.catalog import Catalog
 from httpbed.store import query
@@ -53,8 +53,8 @@ def row(plant: Plant, folder: Path, catalog: Catalog) -> Row:
         "held_back_share": None
         if trial.transfer.held_back_ns is None
         else trial.transfer.held_back_ns / whole,
-        **{f"in_force: {name}": forces.get(name, 0) / whole for name in NAMES},
-        **{f"cost: {name}": costs.get(name, 0) / whole for name in NAMES},
+        **{f"in_force: {name}": forces.get(name, 0) / whole for name in BY_NAME},
+        **{f"cost: {name}": costs.get(name, 0) / whole for name in BY_NAME},
         **_of_twin(plant, folder, catalog, trial),
     }
     if trial.transfer.protocol == "tcp":

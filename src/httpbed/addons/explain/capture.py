@@ -11,7 +11,7 @@ direction in the packet log.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from httpbed.addons.explain.capture_file import Bytes, CaptureError, Ending, Frames, Numbers, frames
+from httpbed.addons.explain.capture_file import Bytes, CaptureError, Ending, Frames, frames
+from httpbed.addons.explain.transfer import Numbers
 
 __all__ = ["CaptureError", "Headers", "load", "read", "read_chunks"]
 
@@ -70,15 +71,25 @@ class Headers:
     scale: Numbers
     """The window scale that a SYN offers; -1 for other packets and without the option."""
     segment: Numbers
-    """The largest segment that a SYN offers; -1 likewise."""
+    """The largest segment that a SYN offers; -1 for other packets and without the option."""
     stamp: Numbers
     """TCP's timestamp; -1 without the option."""
     echo: Numbers
-    """The timestamp that it answers; -1 likewise."""
+    """The timestamp that it answers; -1 without the option."""
 
     def of(self, interface: int) -> Headers:
         """Return the packets that arrived at an interface."""
         return self.where(self.interface == interface)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Headers]) -> Headers:
+        """Return the packets of all parts, in their order."""
+        return cls(
+            **{
+                name: np.concatenate([getattr(part, name) for part in parts])
+                for name in cls.__annotations__
+            }
+        )
 
     def where(self, chosen: NDArray[np.bool_] | Numbers) -> Headers:
         """Return the chosen packets."""
@@ -121,13 +132,10 @@ def mapped(path: Path) -> Iterator[memoryview | bytes]:
 def read(data: bytes | memoryview) -> Headers:
     """Read the headers of a capture's bytes; see :func:`load`."""
     ending = Ending()
-    chunks = [*read_chunks(data, ending)]
+    headers = Headers.joined([*read_chunks(data, ending)])
     if ending.damage.startswith("damaged"):
         raise CaptureError(f"a capture that is {ending.damage}")
-    columns = Headers.__annotations__
-    return Headers(
-        **{name: np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in columns}
-    )
+    return headers
 
 
 def read_chunks(data: bytes | memoryview, ending: Ending) -> Iterator[Headers]:
@@ -168,7 +176,7 @@ def _headers(view: Bytes, chunk: Frames) -> Headers:
     none = (ip_bytes == 0) | ((version == IPV6) & (ip_bytes == IPV6_BYTES))
     ip_bytes = np.where(none, chunk.original - begin, ip_bytes)
     flags = np.where(is_tcp, at(13, 1), at(UDP_BYTES, 1) & LONG_HEADER)
-    options = _Options(table, header_at, header, is_tcp)
+    options = _Options(table, header_at, header)
     syn = is_tcp & (flags & SYN > 0)
     return Headers(
         interface=chunk.interface,
@@ -224,7 +232,6 @@ class _Options:
     table: Numbers
     header_at: Numbers
     header: Numbers
-    is_tcp: NDArray[np.bool_]
 
     def values(self, kind: int, chosen: NDArray[np.bool_], offset: int, size: int) -> Numbers:
         """Return the number in an option of the chosen packets; -1 for others."""

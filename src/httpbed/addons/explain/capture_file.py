@@ -8,17 +8,17 @@ so.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from httpbed.addons.explain.transfer import NS
+from httpbed.addons.explain.transfer import NS, Numbers
 
-Numbers = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 SECTION, INTERFACE, SIMPLE, STATISTICS, ENHANCED = 0x0A0D0D0A, 1, 3, 5, 6
@@ -74,16 +74,6 @@ class Ending:
     """Packets that the capturing machine says it missed."""
 
 
-@dataclass
-class _Rows:
-    rows: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
-
-    def frames(self) -> Frames:
-        columns = np.array(self.rows, dtype=np.int64).reshape(-1, 6).T
-        self.rows = []
-        return Frames(*columns)
-
-
 def frames(data: bytes | memoryview, ending: Ending) -> Iterator[Frames]:
     """Yield a capture's packets in chunks.
 
@@ -95,12 +85,11 @@ def frames(data: bytes | memoryview, ending: Ending) -> Iterator[Frames]:
         walk = _pcap(data, ending)
     else:
         raise CaptureError("neither a pcapng nor a pcap file")
-    rows = _Rows()
-    for row in walk:
-        rows.rows.append(row)
-        if len(rows.rows) >= CHUNK:
-            yield rows.frames()
-    yield rows.frames()
+    while True:
+        rows = [*itertools.islice(walk, CHUNK)]
+        yield Frames(*np.array(rows, dtype=np.int64).reshape(-1, 6).T)
+        if len(rows) < CHUNK:
+            return
 
 
 Row = tuple[int, int, int, int, int, int]
@@ -198,7 +187,7 @@ class _Section:
         return place + 8 + FIXED, self.first + number, captured, original, at, known.link
 
     def simple_packet(self, place: int, length: int) -> Row:
-        """Return a simple packet, which has no time and is of the first interface."""
+        """Return a simple packet: it has no time, and the first interface captured it."""
         original = struct.unpack_from(self.order + "I", self.data, place + 8)[0]
         captured = min(original, length - BLOCK - 4, self.interfaces[0].snap or original)
         return place + 12, self.first, captured, original, 0, self.interfaces[0].link

@@ -130,5 +130,4 @@ CAUSES = (
     Cause("unknown", "#d0d0d0", "no rule applies", ""),
 )
 """In the order in which a table lists them."""
-NAMES = tuple(cause.name for cause in CAUSES)
 BY_NAME = {cause.name: cause for cause in CAUSES}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from httpbed.addons.explain.causes import NAMES
+from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import Explained, duration_text
 from httpbed.addons.explain.transfer import NS
 
@@ -37,7 +37,7 @@ class Difference:
     def causes(self) -> list[tuple[str, int]]:
         """Each cause with its part of the difference in ns, the largest first."""
         before, after = self.fast.division.costs(), self.slow.division.costs()
-        parts = [(name, after.get(name, 0) - before.get(name, 0)) for name in NAMES]
+        parts = [(name, after.get(name, 0) - before.get(name, 0)) for name in BY_NAME]
         return sorted((part for part in parts if part[1]), key=lambda one: -abs(one[1]))
 
     def sentence(self, fast: str, slow: str) -> str:

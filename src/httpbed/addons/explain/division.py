@@ -55,7 +55,7 @@ from functools import cached_property
 
 import numpy as np
 
-from httpbed.addons.explain.causes import NAMES, Surety
+from httpbed.addons.explain.causes import BY_NAME, Surety
 from httpbed.addons.explain.rounds import Rounds
 from httpbed.addons.explain.transfer import Numbers, Transfer
 
@@ -121,7 +121,7 @@ class Division:
 
 
 def _totals(periods: Iterable[Period]) -> dict[str, int]:
-    totals = dict.fromkeys(NAMES, 0)
+    totals = dict.fromkeys(BY_NAME, 0)
     for period in periods:
         totals[period.cause] += period.lasts
     return {name: total for name, total in totals.items() if total}

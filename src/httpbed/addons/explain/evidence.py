@@ -435,17 +435,14 @@ class Route:
 
     def entered(self, link: int) -> Numbers:
         """Return when each packet entered a link; -1 where it never came."""
-        return self._times(link, self.rows[link].in_ns)
+        return self.on(link, self.rows[link].in_ns)
 
     def left(self, link: int) -> Numbers:
         """Return when each packet left a link; -1 where it did not."""
-        return self._times(link, self.rows[link].out_ns)
+        return self.on(link, self.rows[link].out_ns)
 
     def on(self, link: int, values: Numbers) -> Numbers:
         """Return a link's values for each packet of the first link; -1 where it never came."""
-        return self._times(link, values)
-
-    def _times(self, link: int, values: Numbers) -> Numbers:
         places = self.places[link]
         found = np.full(len(places), -1, dtype=np.int64)
         came = places >= 0

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from httpbed.addons.explain.causes import BY_NAME, CAUSES
+from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.division import Period
 from httpbed.addons.explain.explanation import Divided, Explained
 from httpbed.addons.explain.transfer import NS
@@ -85,7 +85,7 @@ def _shown(every: Sequence[Divided], *, in_force: bool = False) -> list[str]:
         totals = divided.division.forces() if in_force else divided.division.costs()
         for name, total in totals.items():
             largest[name] = max(largest[name], total / max(1, divided.division.whole))
-    return [cause.name for cause in CAUSES if largest[cause.name] >= SHOWN_SHARE]
+    return [name for name, share in largest.items() if share >= SHOWN_SHARE]
 
 
 def _bar(axes: Axes, place: int, one: Divided) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 
 from httpbed.addons.explain import capture
 from httpbed.addons.explain.capture import CaptureError, Headers
-from httpbed.addons.explain.capture_file import Bytes, Ending, Numbers
-from httpbed.addons.explain.transfer import MAX_PACKETS
+from httpbed.addons.explain.capture_file import Bytes, Ending
+from httpbed.addons.explain.transfer import MAX_PACKETS, Numbers
 
 MAX_CONNECTIONS = 100_000
 END_BYTES = 18
@@ -125,12 +125,7 @@ def packets_of(data: bytes | memoryview, connection: Connection) -> Packets:
         count += len(chosen)
         if count > MAX_PACKETS:
             break
-    joined = Headers(
-        **{
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in Headers.__annotations__
-        }
-    )
+    joined = Headers.joined(parts)
     order = np.argsort(joined.at, kind="stable")[:MAX_PACKETS]
     joined = joined.where(order)
     first = np.full(len(joined), -1, dtype=np.int64)
