@@ -13,7 +13,7 @@ LIFT = Lift("fixed window", "a larger window", {})
 
 def explained(window: int, *, pause_ms: int = 0) -> Explained:
     transfer = WindowSender(300, lambda _: window, available={150: pause_ms * MS}).transfer()
-    return Explained(1, "a", {}, "completed", divide(transfer), None, transfer)
+    return Explained(1, "a", {}, 1, "completed", divide(transfer), None, transfer)
 
 
 def test_a_cause_is_confirmed_only_if_it_goes_away() -> None:
@@ -24,7 +24,7 @@ def test_a_cause_is_confirmed_only_if_it_goes_away() -> None:
     assert gone.saved_s > 0
     still = Rung(LIFT, before, explained(11))
     assert not still.confirmed
-    lost = Rung(LIFT, before, Unexplained(1, "a", {}, "its client sent nothing"))
+    lost = Rung(LIFT, before, Unexplained(1, "a", {}, 1, "its client sent nothing"))
     assert not lost.confirmed
     assert lost.saved_s is None
     assert "its client sent nothing" in lost.sentence()

@@ -8,7 +8,7 @@ from window_sender import MS, WindowSender
 
 def explained(window: int, *, pause: int = 0, outcome: str = "completed") -> Explained:
     transfer = WindowSender(300, lambda _: window, available={150: pause * MS}).transfer()
-    return Explained(1, f"{window}", {}, outcome, divide(transfer), None, transfer)
+    return Explained(1, f"{window}", {}, 1, outcome, divide(transfer), None, transfer)
 
 
 def test_the_parts_add_up_to_the_difference() -> None:

@@ -32,7 +32,7 @@ CONTROL = "congestion control"
 
 def explained(held: Held | None = None, *, lost: tuple[int, ...] = (50,)) -> Explained:
     transfer = WindowSender(300, lambda _: 10, lost=lost).transfer()
-    return Explained(1, "a", {}, "completed", divide(transfer), held, transfer)
+    return Explained(1, "a", {}, 1, "completed", divide(transfer), held, transfer)
 
 
 def by_knob() -> Held:

@@ -85,7 +85,7 @@ def divided(
     packets = PagePackets(
         {known: replace(transfer, has_small_answers=True)}, ZERO, described, CATALOG
     )
-    return packets.explained(Place(1, "t", {}), path)
+    return packets.explained(Place(1, "t", {}, 1), path)
 
 
 def response_s(one: ExplainedLoad) -> float:

@@ -62,7 +62,7 @@ WITH_FRAMES = KEPT | {"qlog"}
 SUFFIX = "-explained"
 VIRTUAL_SUFFIX = "-virtual"
 Chosen = tuple[int, TreatmentKey]
-"""A trial by its block and its treatment: its id depends on its clock."""
+"""A trial by its block and its treatment (:attr:`~.explanation.Place.cell`)."""
 
 
 @dataclass(frozen=True)
@@ -208,18 +208,14 @@ def ladders(
     :raises ConfigError: when the experiment cannot be read.
     :raises HostError: when this machine cannot run trials.
     """
-    chosen = {(explained.block, tuple(explained.levels.values())) for explained in climbing}
+    chosen = {explained.cell for explained in climbing}
     loaded = loaded_trials(results, chosen, how)
     options = PlanOptions(keep=kept(loaded, how), backend=backend.choose(None))
     setup = campaign_setup.make_setup(loaded, how.catalog, options, say=say)
-    by_place = {
-        (explained.block, tuple(explained.levels.values())): explained
-        for explained in loaded.trials
-    }
+    trials = {(trial.block, treatment_key(trial.levels)): trial for trial in loaded.trials}
     rungs = dict[tuple[int, str], list[Rung]]()
     for explained in climbing:
-        trial = by_place[explained.block, tuple(explained.levels.values())]
-        climbed = _Ladder(setup, how, trial, explained, towards, read)
+        climbed = _Ladder(setup, how, trials[explained.cell], explained, towards, read)
         rungs[explained.block, explained.trial] = list(climbed.rungs())
     return rungs
 
@@ -258,7 +254,7 @@ class _Ladder:
     def _run(self, lift: Lift) -> Explained | Unexplained:
         """Run the trial with a limit lifted, outside of any campaign, until an attempt is valid."""
         trial = self.trial.model_copy(update={"document": lift.document})
-        place = Place(self.first.block, trial.id, self.first.levels)
+        place = Place(self.first.block, trial.id, self.first.levels, 1)
         say(f"trying {lift.what}")
         reason = ""
         for number in range(1, executor.MAX_RETRIES + 2):

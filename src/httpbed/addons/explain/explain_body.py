@@ -26,7 +26,7 @@ from httpbed.addons.explain import (
 from httpbed.addons.explain.again import Again
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
-from httpbed.addons.explain.explanation import explain, explained, typical_rows
+from httpbed.addons.explain.explanation import explain, explained, place_of, typical_rows
 from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.page_report import ShownLoad, ShownLoads
 from httpbed.addons.pages import loads
@@ -34,7 +34,6 @@ from httpbed.addons.pages.loads import METRIC_OF_PAGES
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.cli.echo import echo
 from httpbed.cli.options import factor_levels
-from httpbed.experiment.factorial import treatment_key
 from httpbed.programs.catalog import Catalog
 from httpbed.report import (
     markdown,
@@ -76,7 +75,7 @@ def run(
         return
     require_covered(results, rows)
     if how and tries:
-        how = again.exact(results, {_place(results, row) for row in rows}, how)
+        how = again.exact(results, {place_of(results, row).cell for row in rows}, how)
     found = _with_packets(results, rows, how, lambda row: not _can_be_read(results, row))
     answers = [explain(read_from, row, catalog) for read_from, row in found.rows]
     compared = difference.of(explained(answers)) if why else None
@@ -107,7 +106,7 @@ def _with_packets(
     missing = [row for row in rows if how and (other_clock or is_missing(row))]
     if how is None or not missing:
         return _Found([(results, row) for row in rows], (), results.directory)
-    again.run(results, {_place(results, row) for row in missing}, how)
+    again.run(results, {place_of(results, row).cell for row in missing}, how)
     repeated, notes = query.read(how.directory), list[str]()
     found = list[tuple[Results, Row]]()
     for row in rows:
@@ -139,7 +138,7 @@ def _explain_pages(
     """
     is_archive = any(loads.read(results, row) is None for row in rows)
     if how and (tries or is_archive):
-        how = again.exact(results, {_place(results, row) for row in rows}, how)
+        how = again.exact(results, {place_of(results, row).cell for row in rows}, how)
     found = _with_packets(results, rows, how, lambda row: page_report.needs_packets(results, row))
     every, unread = list[ShownLoad](), list[str]()
     for read_from, row in found.rows:
@@ -256,14 +255,11 @@ def _can_be_read(results: Results, row: Row) -> bool:
     return bool(_why_not_covered(results, row)) or explain_report.has_packets(results, row)
 
 
-def _place(results: Results, row: Row) -> again.Chosen:
-    return row["block"], treatment_key(results.levels(row))
-
-
 def _same(repeated: Results, results: Results, row: Row) -> Row | None:
     """Return the row of the repetition of a trial."""
-    wanted = _place(results, row)
-    return next((one for one in attempts.valid(repeated) if _place(repeated, one) == wanted), None)
+    wanted = place_of(results, row).cell
+    rows = attempts.valid(repeated)
+    return next((one for one in rows if place_of(repeated, one).cell == wanted), None)
 
 
 def _shift(results: Results, row: Row, repeated: Results, other: Row) -> list[str]:

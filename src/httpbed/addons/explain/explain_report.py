@@ -12,6 +12,7 @@ from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import (
     Divided,
     Explained,
+    Place,
     Unexplained,
     duration_text,
     explain,
@@ -19,7 +20,6 @@ from httpbed.addons.explain.explanation import (
     typical_rows,
 )
 from httpbed.addons.explain.lifts import Rung
-from httpbed.addons.explain.outline import Outline
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.experiment.workload_kinds import UnreadWorkload
 from httpbed.programs import catalog as catalogs
@@ -77,7 +77,7 @@ READING = (
 )
 
 
-def title(one: Divided | Unexplained) -> str:
+def title(one: Place) -> str:
     """Name a trial by its treatment."""
     return whole_treatment(one.levels)
 
@@ -383,7 +383,7 @@ def _section(source: ReportInput) -> Section | None:
         return None
     sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in outlines)
     shown: list[Block] = [Listing(sentences), *blocks(outlines, draws=source.draws)]
-    if any(isinstance(one, Outline) for one in outlines):
+    if any(isinstance(one, outline.Outline) for one in outlines):
         shown.append(Paragraph(COARSE, "httpbed explain DIR", FINER))
     return Section("explain", "Where the time went", tuple(shown))
 

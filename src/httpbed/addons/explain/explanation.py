@@ -37,6 +37,7 @@ from httpbed.addons.explain.windows import NamedWindow
 from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.base.untrusted_files import UnreadableError
+from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG, QLOG_ENDINGS
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.scenario import Scenario
@@ -69,12 +70,35 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Divided:
-    """A trial's division in words, whatever it was read from."""
+class Place:
+    """Where an attempt belongs."""
 
     block: int
     trial: str
     levels: Mapping[str, str]
+    attempt: int
+
+    @property
+    def cell(self) -> tuple[int, TreatmentKey]:
+        """Its block and its treatment: the identifier of a trial depends on its clock."""
+        return self.block, treatment_key(self.levels)
+
+    def unexplained(self, reason: object) -> Unexplained:
+        """Return why it cannot be divided."""
+        return Unexplained(**vars(self), reason=str(reason))
+
+
+@dataclass(frozen=True)
+class Unexplained(Place):
+    """A trial that cannot be divided."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Divided(Place):
+    """A trial's division in words, whatever it was read from."""
+
     outcome: str
     division: Division
     held: Held | None
@@ -176,7 +200,6 @@ class Explained(Divided):
     """A trial that is divided by its packets."""
 
     transfer: Transfer
-    attempt: int = 1
     kernel: KernelAccount | None = None
     """Of a TCP sender."""
     origin: int = 0
@@ -243,42 +266,26 @@ def _share(ns: int, whole: int) -> str:
     return f"{100 * ns / max(1, whole):.0f} %"
 
 
-@dataclass(frozen=True)
-class Unexplained:
-    """A trial that cannot be divided."""
-
-    block: int
-    trial: str
-    levels: Mapping[str, str]
-    reason: str
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where an attempt belongs."""
-
-    block: int
-    trial: str
-    levels: Mapping[str, str]
-    attempt: int = 1
-
-    def explained(
-        self,
-        outcome: str,
-        transfer: Transfer,
-        version: HttpVersion,
-        known: Iterator[NamedWindow],
-        account: KernelAccount | None = None,
-    ) -> Explained:
-        """Divide the attempt's transfer, and name the known window that held it, if one did."""
-        division = divide(transfer)
-        window = held(transfer, division, version, known)
-        words = (self.block, self.trial, self.levels, outcome, division, window)
-        return Explained(*words, transfer, self.attempt, account)
-
-    def unexplained(self, reason: NoTransferError | str) -> Unexplained:
-        """Return why it cannot be divided."""
-        return Unexplained(self.block, self.trial, self.levels, str(reason))
+def divided(  # noqa: PLR0913 - the last is a keyword
+    place: Place,
+    outcome: str,
+    transfer: Transfer,
+    version: HttpVersion,
+    known: Iterator[NamedWindow],
+    *,
+    account: KernelAccount | None = None,
+) -> Explained:
+    """Divide an attempt's transfer, and name the known window that held it, if one did."""
+    division = divide(transfer)
+    window = held(transfer, division, version, known)
+    return Explained(
+        **vars(place),
+        outcome=outcome,
+        division=division,
+        held=window,
+        transfer=transfer,
+        kernel=account,
+    )
 
 
 def typical(results: Results, catalog: Catalog) -> list[Explained | Unexplained]:
@@ -299,10 +306,14 @@ def typical_rows(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[Ma
     return sorted(chosen, key=lambda row: [factors[name].index(row[name]) for name in factors])
 
 
+def place_of(results: Results, row: Mapping[str, Any]) -> Place:
+    """Return where the attempt of a row belongs."""
+    return Place(row["block"], row["trial"], results.levels(row), row["attempt"])
+
+
 def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Explained | Unexplained:
     """Explain an attempt of a campaign."""
-    levels = results.levels(row)
-    place = Place(row["block"], row["trial"], levels, row["attempt"])
+    place = place_of(results, row)
     try:
         require_unaltered(results, row)
     except NoTransferError as error:
@@ -310,7 +321,7 @@ def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Expla
     return of_attempt(
         place,
         results.artifact_folder(row),
-        scenario(results, levels),
+        scenario(results, place.levels),
         results.manifest.get("clock", "real"),
         catalog,
         request_s=attempts.value_of(row, of_trials(results, "request_time")),
@@ -338,7 +349,7 @@ def of_attempt(  # noqa: PLR0913 - the last two are keywords
     transfer = with_credit(transfer, artifacts, (hop.client, hop.server))
     version, known = hop.http_version, windows.candidates(described, catalog)
     account = _account(artifacts, described) if transfer.protocol == "tcp" else None
-    return place.explained(outcome, transfer, version, known, account)
+    return divided(place, outcome, transfer, version, known, account=account)
 
 
 def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from httpbed.addons.explain import evidence, windows
 from httpbed.addons.explain.division import Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.explanation import Divided, Held
+from httpbed.addons.explain.explanation import Divided, Held, place_of
 from httpbed.addons.explain.rounds import Plateau
 from httpbed.addons.explain.transfer import NS, other_end
 from httpbed.experiment.bodies_path import vantage_points
@@ -61,23 +61,24 @@ MAX_BINS = 100_000
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
 class Outline(Divided):
-    """A trial's coarse division."""
+    """A trial that is divided by its timeline."""
 
 
 def outline(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Outline | None:
     """Divide an attempt of a campaign by its timeline; None if that cannot be done."""
     if results.artifacts.altered(row, LINK_RESULT):
         return None
-    levels = results.levels(row)
+    place = place_of(results, row)
     request_s = attempts.value_of(row, of_trials(results, "request_time"))
     try:
         division, held = read(
-            results.artifact_folder(row), scenario(results, levels), request_s, catalog
+            results.artifact_folder(row), scenario(results, place.levels), request_s, catalog
         )
     except NoTransferError:
         return None
-    return Outline(row["block"], row["trial"], levels, row["outcome"], division, held)
+    return Outline(**vars(place), outcome=row["outcome"], division=division, held=held)
 
 
 def read(

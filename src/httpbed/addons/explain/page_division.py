@@ -108,7 +108,8 @@ class ExplainedLoad(Explained):
             tuple(_end_to_end(period for one in self.each for period in one.in_force)),
             None,
         )
-        return Responses(self.block, self.trial, self.levels, "completed", divided, self.held)
+        place = (self.block, self.trial, self.levels, self.attempt)
+        return Responses(*place, "completed", divided, self.held)
 
     def sentences(self) -> list[str]:
         """Say what is on the path, and what its responses waited for."""
@@ -185,8 +186,7 @@ def of_row(
     results: Results, row: Mapping[str, Any], catalog: Catalog
 ) -> ExplainedLoad | Unexplained:
     """Explain an attempt of a campaign."""
-    levels = results.levels(row)
-    place = Place(row["block"], row["trial"], levels, row["attempt"])
+    place = explanation.place_of(results, row)
     try:
         explanation.require_unaltered(results, row, loads.CLIENT)
     except NoTransferError as error:
@@ -194,7 +194,7 @@ def of_row(
     return of_attempt(
         place,
         results.artifact_folder(row),
-        scenario(results, levels),
+        scenario(results, place.levels),
         results.manifest.get("clock", "real"),
         catalog,
         metric=results.experiment.report.metric,
@@ -233,14 +233,11 @@ class PagePackets:
             for some in ((one.periods for one in every), (one.in_force for one in every))
         )
         return ExplainedLoad(
-            place.block,
-            place.trial,
-            place.levels,
-            path.trial.outcome,
-            Division(costs, forces, carrier.division.rounds),
-            self._held(main, carrier),
-            carrier.transfer,
-            place.attempt,
+            **vars(place),
+            outcome=path.trial.outcome,
+            division=Division(costs, forces, carrier.division.rounds),
+            held=self._held(main, carrier),
+            transfer=carrier.transfer,
             origin=self.zero,
             path=path,
             each=tuple(responses),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from httpbed.addons.explain import capture, windows
+from httpbed.addons.explain import capture, explanation, windows
 from httpbed.addons.explain.capture_file import CaptureError, Ending
 from httpbed.addons.explain.explanation import Explained, Place, Unexplained
 from httpbed.addons.explain.foreign import connections, one_sided
@@ -109,13 +109,13 @@ def of_capture(path: Path, catalog: Catalog, chosen: str | None, side: Side | No
     except (CaptureError, OSError) as error:
         raise ConfigError([Mistake(str(path), str(error))]) from None
     notes = [*_capture_notes(ending)]
-    place = Place(0, connection.name, {"connection": connection.name})
+    place = Place(0, connection.name, {"connection": connection.name}, 1)
     answer: Explained | Unexplained
     try:
         seen = places.of_capture(packets, max(each.end for each in known))
         answer = of_transfer(place, one_sided.transfer(seen, side), catalog)
     except OneSidedError as error:
-        answer = Unexplained(0, connection.name, place.levels, str(error))
+        answer = place.unexplained(error)
     lines = [
         Line(
             each.name,
@@ -164,7 +164,7 @@ def of_transfer(place: Place, transfer: Transfer, catalog: Catalog) -> Explained
     versions: list[HttpVersion] = ["3"] if transfer.protocol == "quic" else ["2", "1.1"]
     outcome = "completed" if transfer.is_over else "cut off"
     known = windows.fingerprints(catalog, versions)
-    return place.explained(outcome, transfer, versions[0], known)
+    return explanation.divided(place, outcome, transfer, versions[0], known)
 
 
 def size_text(number: int) -> str:

@@ -187,14 +187,14 @@ def read(path: Path, catalog: Catalog, chosen: str | None) -> Evidence:
     except OSError as error:
         raise ConfigError([Mistake(str(path), f"cannot be read: {error.strerror}")]) from None
     name = f"the connection of {path.name}"
-    place = Place(0, name, {"connection": path.name})
+    place = Place(0, name, {"connection": path.name}, 1)
     answer: Explained | Unexplained
     try:
         seen = _seen(trace)
         side: one_sided.Side = "server" if trace.is_server else "client"
         answer = evidence_file.of_transfer(place, one_sided.transfer(seen, side), catalog)
     except OneSidedError as error:
-        answer = Unexplained(0, name, place.levels, str(error))
+        answer = place.unexplained(error)
     data = trace.sent if trace.is_server else trace.received
     lasts = max((packet.at for packet in (*trace.sent, *trace.received)), default=0)
     line = Line(path.name, "QUIC", sum(packet.size for packet in data), lasts)

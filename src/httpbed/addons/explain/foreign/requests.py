@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from httpbed.addons.explain.division import Division, Period
-from httpbed.addons.explain.explanation import Explained, Unexplained
+from httpbed.addons.explain.explanation import Explained, Place, Unexplained
 from httpbed.addons.explain.foreign.evidence_file import Evidence, Kind, Line
 from httpbed.addons.explain.transfer import NS, Sent, Transfer
 from httpbed.addons.explain.transfer import Path as NetworkPath
@@ -110,9 +110,9 @@ def _together(known: Sequence[Request]) -> Iterator[str]:
 
 
 def _explained(request: Request, round_trip: int | None) -> Explained | Unexplained:
-    levels = {"request": request.url}
+    place = Place(0, request.url, {"request": request.url}, 1)
     if not request.lasts:
-        return Unexplained(0, request.url, levels, NO_TIMINGS)
+        return place.unexplained(NO_TIMINGS)
     periods, divided_to = list[Period](), 0
     for cause, lasts in _causes(request, round_trip):
         if lasts > 0:
@@ -121,7 +121,9 @@ def _explained(request: Request, round_trip: int | None) -> Explained | Unexplai
     division = Division(tuple(periods), tuple(periods), None)
     remarks = (f"a round trip of {round_trip / MS:.3g} ms, by a handshake",) if round_trip else ()
     nothing = _no_packets(divided_to, round_trip, remarks)
-    return Explained(0, request.url, levels, "completed", division, None, nothing)
+    return Explained(
+        **vars(place), outcome="completed", division=division, held=None, transfer=nothing
+    )
 
 
 def _causes(one: Request, round_trip: int | None) -> Iterator[tuple[str, int]]:
