@@ -14,7 +14,6 @@ from httpbed.programs.catalog import second_build
 from httpbed.results.duration import expected_s
 
 CATALOG = catalogs.load()
-STANDARD = scenarios.SETS["standard"]
 MAX_S = 10.0
 
 
@@ -24,7 +23,7 @@ def loaded(program: str) -> LoadedExperiment:
     twin = second_build(program)
     recipes[twin] = recipes[program].model_copy(update={"name": twin})
     catalog = catalogs.Catalog(recipes, CATALOG.replaced)
-    line = scenarios._line(STANDARD, (program, "/build"), catalog, ())
+    line = scenarios._line((program, "/build"), catalog, ())
     return comparison.comparison(line, catalog).loaded
 
 
@@ -42,8 +41,8 @@ def never(client: ClientRole, transport: Transport) -> float:
 
 def test_the_standard_set_is_ten_networks_with_sources() -> None:
     """Each has a name that a reader finds in the list of networks."""
-    networks = {name: all_profiles()[name] for name in STANDARD.networks}
-    assert len(networks) == len(STANDARD.networks) == 10
+    networks = {name: all_profiles()[name] for name in scenarios.NETWORKS}
+    assert len(networks) == len(scenarios.NETWORKS) == 10
     assert all(network.title and network.source for network in networks.values())
 
 
@@ -52,6 +51,6 @@ def test_each_trial_of_the_standard_set_is_short(program: str) -> None:
     """A client, a server and a proxy: what a correct stack needs, by the link's arithmetic."""
     experiment = loaded(program)
     networks = {trial.levels["network"] for trial in experiment.trials}
-    assert networks == set(STANDARD.networks)
+    assert networks == set(scenarios.NETWORKS)
     for scenario in experiment.scenarios():
         assert expected_s(scenario, control, never) < MAX_S

@@ -78,7 +78,6 @@ def _panel(axes: Axes, transfer: SenderTransfer) -> None:
     )
     _bounds(axes, transfer, max(windows, default=1.0))
     axes.set_ylabel("full packets")
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _bounds(axes: Axes, transfer: SenderTransfer, largest: float) -> None:
@@ -128,7 +127,6 @@ def _delivery(transfers: Transfers) -> Iterator[Plot]:
     axes.set_ylabel("kB delivered")
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    axes.spines[["top", "right"]].set_visible(False)
     yield Plot(
         name="delivered",
         caption="What had been delivered when, at the start over the deep queue: the first 2 MB.",
@@ -153,7 +151,6 @@ def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
     axes.set_xlabel("loss as it happened (%)")
     axes.set_ylabel("full packets per second")
     axes.legend(frameon=False, fontsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
     yield Plot(
         name="throughput-against-loss",
         caption="Throughput in the steady state, with retransmissions, against loss, a dot for each"
@@ -239,7 +236,6 @@ def _envelope_panel(axes: Axes, one: Compared, sender: Envelope, kernel: Envelop
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_envelope(axes: Axes, one: Envelope, label: str, colour: str) -> None:

@@ -119,7 +119,6 @@ def plot(one: Identification) -> Iterator[Plot]:
             axes.set_title(f"{name}: {titles[name]}", loc="left", fontsize=9, fontweight="bold")
             axes.set_ylabel("full packets")
             axes.set_ylim(bottom=0)
-            axes.spines[["top", "right"]].set_visible(False)
         panels[0].legend(frameon=False, fontsize=8)
         panels[-1].set_xlabel("time since the sender's first packet (s)")
         yield Plot(

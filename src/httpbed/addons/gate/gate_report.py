@@ -1,6 +1,4 @@
-"""The verdict of a gate, on the terminal and as JSON values.
-
-The verdict of a gate in the formats of CI systems.
+"""The verdict of a gate: on the terminal, as JSON values, and in the formats of CI systems.
 
 * ``junit``: the XML that CI systems show as tests: a test case for each claim and treatment, and
   one for the gate itself, which fails exactly if the gate does.
@@ -51,6 +49,8 @@ class Gate:
     changes: Sequence[TreatmentChange]
     selected: Mapping[Path, Sequence[SelectedArm]]
     """By campaign: arms whose results may be selected."""
+    strict: bool
+    """Whether an inconclusive verdict ends with exit code 1."""
 
     @property
     def verdict(self) -> GateVerdict:
@@ -64,9 +64,20 @@ class Gate:
         is_pass = of_claims <= {"reproduced"} and of_treatments == "pass"
         return "pass" if is_pass else "inconclusive"
 
+    @property
+    def fails(self) -> bool:
+        """Whether it ends with exit code 1."""
+        is_open = self.verdict == "inconclusive"
+        return self.verdict in {"regression", "refused"} or (self.strict and is_open)
+
 
 def decide(
-    campaigns: Sequence[Results], *, metric: str | None, margin: float, treatments: bool
+    campaigns: Sequence[Results],
+    *,
+    metric: str | None,
+    margin: float,
+    treatments: bool,
+    strict: bool,
 ) -> Gate:
     """Judge a campaign's claims, and compare its treatments with the baseline's.
 
@@ -77,6 +88,7 @@ def decide(
         margin: A share: by how much a treatment may be worse.
         treatments: Whether treatments are compared even if there are claims; else a campaign with
             claims is compared only by how often it completes.
+        strict: Whether an inconclusive verdict ends with exit code 1.
 
     Raises:
         ConfigError: There is nothing to compare, or neither direction of the metric is worse.
@@ -99,8 +111,8 @@ def decide(
         changes = ()
     if by_claims:
         changes = tuple(change for change in changes if change.verdict == "regression")
-    selected = {one.directory: selection.selected_arms(one) for one in campaigns}
-    return Gate(baseline, campaign, name, margin, judged, changes, selected)
+    selected = {results.directory: selection.selected_arms(results) for results in campaigns}
+    return Gate(baseline, campaign, name, margin, judged, changes, selected, strict)
 
 
 def _require_baseline(baseline: Results | None, campaign: Results) -> None:
@@ -133,13 +145,12 @@ def show(gate: Gate, out: Console) -> None:
         regression.show(gate.changes, gate.metric, out)
 
 
-def in_markdown(gate: Gate, *, strict: bool) -> str:
+def in_markdown(gate: Gate) -> str:
     """Return the change as GitHub Flavored Markdown, for a pull request."""
     question = gate.campaign.experiment.question
-    last = closing(gate, strict=strict)
     verdicts = [f"{claim.stated.id}: {claim.main.verdict}" for claim in gate.judged]
     return regression.in_markdown(
-        question, gate.changes, gate.metric, [*verdicts, *notes(gate)], last
+        question, gate.changes, gate.metric, [*verdicts, *notes(gate)], closing(gate)
     )
 
 
@@ -216,25 +227,21 @@ def _arm_values(gate: Gate) -> Iterator[Mapping[str, Any]]:
             }
 
 
-def fails(gate: Gate, *, strict: bool) -> bool:
-    """Whether the gate ends with exit code 1."""
-    return gate.verdict in {"regression", "refused"} or (strict and gate.verdict == "inconclusive")
-
-
-def closing(gate: Gate, *, strict: bool) -> str:
+def closing(gate: Gate) -> str:
     """Return the last line: the verdict, its cause, and what it means for the exit code."""
     match gate.verdict:
         case "refused":
-            arms = [
+            refused = [
                 f"{directory}: {selection.in_words(arm)}"
-                for directory, own in gate.selected.items()
-                for arm in own
+                for directory, arms in gate.selected.items()
+                for arm in arms
             ]
             remedy = "find what makes these attempts invalid (httpbed report), then run more blocks"
-            return visible(f"gate: refused: {'; '.join(arms)}; {remedy}")
+            return visible(f"gate: refused: {'; '.join(refused)}; {remedy}")
         case "inconclusive":
-            code = "exit code 1, because of --strict" if strict else "exit code 0; --strict gives 1"
-            return f"gate: inconclusive: the campaigns cannot exclude a regression ({code})"
+            exits = "1, because of --strict" if gate.strict else "0; --strict gives 1"
+            reason = "the campaigns cannot exclude a regression"
+            return f"gate: inconclusive: {reason} (exit code {exits})"
         case "regression":
             return f"gate: regression: {listed(list(_causes(gate)))}"
     return "gate: pass"
@@ -271,7 +278,7 @@ class Case:
         return ": ".join(filter(None, (self.verdict, self.reason)))
 
 
-def cases(gate: Gate, *, strict: bool) -> Iterator[Case]:
+def cases(gate: Gate) -> Iterator[Case]:
     """Yield the claims, the treatments, and last the gate."""
     for claim in gate.judged:
         verdict = claim.main.verdict
@@ -283,39 +290,37 @@ def cases(gate: Gate, *, strict: bool) -> Iterator[Case]:
         reason = ", ".join(filter(None, (diff_table.change_text(change), change.reason)))
         has_failed, is_open = change.verdict == "regression", change.verdict == "inconclusive"
         yield Case(name, change.verdict, reason, has_failed, is_open)
-    words = closing(gate, strict=strict)
-    last = words.removeprefix(f"gate: {gate.verdict}").removeprefix(": ")
-    gate_fails = fails(gate, strict=strict)
-    is_open = gate.verdict == "inconclusive" and not gate_fails
-    yield Case("gate", gate.verdict, last, gate_fails, is_open)
+    last = closing(gate).removeprefix(f"gate: {gate.verdict}").removeprefix(": ")
+    is_open = gate.verdict == "inconclusive" and not gate.fails
+    yield Case("gate", gate.verdict, last, gate.fails, is_open)
 
 
-def in_junit(gate: Gate, *, strict: bool) -> str:
+def in_junit(gate: Gate) -> str:
     """Return the verdict as JUnit XML."""
-    gate_cases = list(cases(gate, strict=strict))
+    gate_cases = list(cases(gate))
     name = gate.campaign.experiment.name
     counts = {
         "tests": str(len(gate_cases)),
-        "failures": str(sum(one.fails for one in gate_cases)),
-        "skipped": str(sum(one.is_open for one in gate_cases)),
+        "failures": str(sum(case.fails for case in gate_cases)),
+        "skipped": str(sum(case.is_open for case in gate_cases)),
     }
     suites = ET.Element("testsuites", counts)
     suite = ET.SubElement(suites, "testsuite", {"name": visible(name), **counts})
-    for one in gate_cases:
-        names = {"classname": visible(name), "name": visible(one.name)}
-        case = ET.SubElement(suite, "testcase", names)
-        if one.fails:
-            ET.SubElement(case, "failure", {"message": visible(one.message)})
-        elif one.is_open:
-            ET.SubElement(case, "skipped", {"message": visible(one.message)})
+    for case in gate_cases:
+        names = {"classname": visible(name), "name": visible(case.name)}
+        element = ET.SubElement(suite, "testcase", names)
+        if case.fails:
+            ET.SubElement(element, "failure", {"message": visible(case.message)})
+        elif case.is_open:
+            ET.SubElement(element, "skipped", {"message": visible(case.message)})
     ET.indent(suites)
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def in_github(gate: Gate, *, strict: bool) -> str:
+def in_github(gate: Gate) -> str:
     """Return the verdict as workflow commands."""
     lines = []
-    for case in cases(gate, strict=strict):
+    for case in cases(gate):
         level: Level = "error" if case.fails else "warning" if case.is_open else "notice"
         if level != "notice" or case.name == "gate":
             title = escaped(f"httpbed: {case.name}", ":,")

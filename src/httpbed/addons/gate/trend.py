@@ -1,7 +1,5 @@
 """The series of a history: what each treatment took from commit to commit, and where it changed.
 
-Where a series of results changed its level, with the probability that chance did it.
-
 A rank statistic finds the place (Pettitt 1979): the split at which the ranks before and after
 differ most. Its p-value comes from permutations of the series, so it needs no distribution and
 holds for short series and for exact values that repeat. A series that changed is split there, and
@@ -32,7 +30,7 @@ from httpbed.experiment.metric import METRICS
 from httpbed.report import svg, templating
 from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import few, number_format, sentence_case, title
-from httpbed.report.svg import PALETTE, QUIET, VisibleFigure
+from httpbed.report.svg import PALETTE, VisibleFigure
 from httpbed.results.findings import default_metric
 from httpbed.results.sample import Floats
 from httpbed.store.results import Results
@@ -86,8 +84,6 @@ class Trend:
 class CommitChange:
     """What changed with one commit."""
 
-    first: Entry
-    """Of the new level."""
     is_worse: bool
     places: Sequence[tuple[Trend, ChangePoint]]
 
@@ -100,7 +96,9 @@ class CommitChange:
         count = f"{len(self.places)} treatment{'s' * (len(self.places) != 1)}"
         chance = max(one.p_value for _, one in self.places)
         kind = "worse" if self.is_worse else "better"
-        commit = f"{self.first.commit[:12]}, {self.first.subject}"
+        trend, first = self.places[0]
+        entry = trend.entries[first.index]
+        commit = f"{entry.commit[:12]}, {entry.subject}"
         return f"{commit}: {count} {kind}, {size} (p <= {chance:.2g})"
 
     @property
@@ -115,17 +113,14 @@ def percent(change: ChangePoint) -> str:
     return f"{100 * (change.ratio - 1):+.1f} %"
 
 
-def by_commit(found: Iterable[Trend]) -> list[CommitChange]:
+def by_commit(trends: Iterable[Trend]) -> list[CommitChange]:
     """Gather the changes of level by commit and direction."""
     places = dict[tuple[str, bool], list[tuple[Trend, ChangePoint]]]()
-    for trend in found:
+    for trend in trends:
         for change in trend.changes:
             key = (trend.entries[change.index].commit, trend.is_worse(change))
             places.setdefault(key, []).append((trend, change))
-    return [
-        CommitChange(own[0][0].entries[own[0][1].index], is_worse, own)
-        for (_, is_worse), own in places.items()
-    ]
+    return [CommitChange(is_worse, changed) for (_, is_worse), changed in places.items()]
 
 
 def entry(results: Results, commit: str, date: str, subject: str) -> Entry:
@@ -156,7 +151,7 @@ def trends(entries: Iterable[Entry]) -> list[Trend]:
         for name in one.values:
             key = (one.scenario, one.clock, one.metric, name)
             series.setdefault(key, {})[one.commit] = one
-    return [Trend(*key, list(own.values())) for key, own in series.items()]
+    return [Trend(*key, list(latest.values())) for key, latest in series.items()]
 
 
 def values_for_json(trends: Sequence[Trend]) -> Iterator[Mapping[str, Any]]:
@@ -330,8 +325,7 @@ def _plot(number: int, trend: Trend) -> Plot:
             if end > first:
                 ends = [max(begin, first), end - 1]
                 axes.plot(ends, [level / form.factor] * 2, color=WORSE, linewidth=1.2)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="y", color=QUIET, alpha=0.25, linewidth=0.6)
+        axes.grid(axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("commit")
         axes.set_ylabel(form.unit)
