@@ -129,13 +129,11 @@ def _unknown_levels(
 ) -> Iterator[Mistake]:
     for name, levels in choice.items():
         if name not in factors:
-            known = f"known: {first_names(factors)}" if factors else "there is no [factors] table"
-            yield Mistake(f"{place}.{name}", f"unknown factor {name!r}; {known}")
+            yield Mistake(f"{place}.{name}", unknown_factor(name, factors))
             continue
         for index, level in enumerate(levels):
             if level not in factors[name]:
-                reason = f"{level!r} is not a level of {name}; known: {first_names(factors[name])}"
-                yield Mistake(f"{place}.{name}[{index}]", reason)
+                yield Mistake(f"{place}.{name}[{index}]", unknown_level(name, level, factors))
         if not levels:
             yield Mistake(f"{place}.{name}", "names no level", "name one, or delete the key")
         yield from repeated_level(f"{place}.{name}", levels)
@@ -146,6 +144,17 @@ def repeated_level(place: str, levels: Sequence[str]) -> Iterator[Mistake]:
     if repeated := [level for level, count in Counter(levels).items() if count > 1]:
         named = ", ".join(map(repr, repeated))
         yield Mistake(place, f"lists {named} more than once", "keep one of them")
+
+
+def unknown_factor(name: str, factors: Collection[str]) -> str:
+    """Say that there is no such factor, and which ones there are."""
+    known = f"known: {first_names(factors)}" if factors else "there is no [factors] table"
+    return f"unknown factor {name!r}; {known}"
+
+
+def unknown_level(name: str, level: str, factors: Mapping[str, Collection[str]]) -> str:
+    """Say that a factor has no such level, and which ones it has."""
+    return f"{level!r} is not a level of {name}; known: {first_names(factors[name])}"
 
 
 def _duplicate_names(design: PartialDesign) -> Iterator[Mistake]:

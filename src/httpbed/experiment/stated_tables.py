@@ -7,20 +7,20 @@ file must do without them, a campaign's are named as unread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from httpbed.base.addon import Seam
 from httpbed.base.value import Value
 from httpbed.experiment.document import KeyPath
-
-# What is wrong with a claim or a declared figure, at which key of its table.
+from httpbed.experiment.factorial import Selection
+from httpbed.experiment.factorial_mistakes import unknown_factor, unknown_level
 
 
 @dataclass(frozen=True)
 class TableProblem:
-    """One mistake in a table."""
+    """What is wrong with a claim or a declared figure, at a key of its table."""
 
     at: KeyPath
     """Keys below the table."""
@@ -34,6 +34,33 @@ class TableProblemsError(Exception):
     def __init__(self, problems: Iterable[TableProblem]) -> None:
         self.problems = tuple(dict.fromkeys(problems))
         super().__init__("; ".join(problem.reason for problem in self.problems))
+
+
+def unknown_names(
+    path: KeyPath, selection: Selection, factors: Mapping[str, Sequence[str]]
+) -> Iterator[TableProblem]:
+    """Find the factors and levels of a selection that do not exist."""
+    for name, levels in selection.items():
+        if name not in factors:
+            yield TableProblem((*path, name), unknown_factor(name, factors))
+            continue
+        for level in levels:
+            if level not in factors[name]:
+                yield TableProblem((*path, name), unknown_level(name, level, factors))
+
+
+def in_tables(
+    name: str, tables: Mapping[int, Any], problems: Callable[[Any], Iterable[TableProblem]]
+) -> Iterator[tuple[KeyPath, TableProblem]]:
+    """Yield each problem of some tables with the path of its table, and ids that two have."""
+    first: dict[str, int] = {}
+    for index, table in tables.items():
+        path = (name, index)
+        earlier = first.setdefault(table.id, index)
+        if earlier != index:
+            reason = f"{name}[{earlier}] also has the id {table.id!r}"
+            yield path, TableProblem(("id",), reason, f"give each {name} its own id")
+        yield from ((path, problem) for problem in problems(table))
 
 
 def require_none(problems: Iterable[TableProblem]) -> None:

@@ -16,23 +16,12 @@ from httpbed.experiment.stated_tables import (
     StatedTables,
     TableProblem,
     TableProblemsError,
+    in_tables,
 )
 
 OWN_ESTIMATE = (
-    *(
-        "metric",
-        "items",
-        "where",
-        "compare",
-        "trend",
-        "knee",
-        "flip",
-        "over",
-        "share_in",
-        "count_in",
-        "take",
-    ),
-    *("rank_of", "minus", "minus_other", "expect", "arm"),
+    *("metric", "items", "where", "compare", "trend", "knee", "flip", "over", "share_in"),
+    *("count_in", "take", "rank_of", "minus", "minus_other", "expect", "arm"),
 )
 """Keys that a claim about other claims does not have."""
 
@@ -47,18 +36,14 @@ def problems(
         design: What they can refer to.
         unread: The ids of claims that have other mistakes and cannot be checked.
     """
-    first: dict[str, int] = {}
     known = {claim.id: claim for claim in claims.values()}
-    for index, stated in claims.items():
-        place = ("claim", index)
-        earlier = first.setdefault(stated.id, index)
-        if earlier != index:
-            reason = f"claim[{earlier}] also has the id {stated.id!r}"
-            yield place, TableProblem(("id",), reason, "give each claim its own id")
+
+    def of_claim(stated: StatedClaim) -> Iterator[TableProblem]:
         if stated.parts:
-            yield from ((place, problem) for problem in _of_combination(stated, known, unread))
-        else:
-            yield from ((place, problem) for problem in _of_estimate(stated, design))
+            return _of_combination(stated, known, unread)
+        return _of_estimate(stated, design)
+
+    return in_tables(TABLE.name, claims, of_claim)
 
 
 def complete(whole: Experiment, scale: Experiment) -> list[str]:
@@ -83,10 +68,10 @@ def _of_combination(
     key = "all_of" if stated.all_of else "any_of"
     if stated.all_of and stated.any_of:
         yield TableProblem(("any_of",), "excludes all_of", "keep one, or write two claims")
-    for own in OWN_ESTIMATE:
-        if getattr(stated, own):
+    for of_estimate in OWN_ESTIMATE:
+        if getattr(stated, of_estimate):
             reason = f"does not apply to a claim with {key}, which has no estimate of its own"
-            yield TableProblem((own,), reason, "delete it")
+            yield TableProblem((of_estimate,), reason, "delete it")
     for index, name in enumerate(stated.parts):
         if name not in known:
             if name not in unread:

@@ -9,8 +9,9 @@ from httpbed.addons.claims.stated_claim import OtherCells, StatedClaim
 from httpbed.base.errors import first_names
 from httpbed.experiment.document import KeyPath
 from httpbed.experiment.factorial import Selection
+from httpbed.experiment.factorial_mistakes import unknown_factor
 from httpbed.experiment.metric import METRICS
-from httpbed.experiment.stated_tables import TableProblem
+from httpbed.experiment.stated_tables import TableProblem, unknown_names
 
 STATISTICS_OVER_CELLS = ("share_in", "count_in", "take", "rank_of")
 
@@ -140,7 +141,7 @@ def _contrasts(stated: StatedClaim) -> Iterator[TableProblem]:
 
 def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
     for path, selection in _selections(stated):
-        yield from _levels(path, selection, design)
+        yield from unknown_names(path, selection, design.factors)
     names: list[tuple[KeyPath, str]] = [
         (("over", index), name) for index, name in enumerate(stated.over)
     ]
@@ -151,7 +152,7 @@ def _names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
         names += [(("trend", "factor"), stated.trend.factor)] if stated.trend.factor else []
     for path, name in names:
         if name not in design.factors:
-            yield TableProblem(path, _unknown(name, design))
+            yield TableProblem(path, unknown_factor(name, design.factors))
     compared = {
         name for contrast in stated.compare for side in (contrast.of, contrast.to) for name in side
     }
@@ -168,25 +169,6 @@ def _selections(stated: StatedClaim) -> Iterator[tuple[KeyPath, Selection]]:
     for index, contrast in enumerate(stated.compare):
         yield ("compare", index, "of"), contrast.of
         yield ("compare", index, "to"), contrast.to
-
-
-def _levels(path: KeyPath, selection: Selection, design: ClaimDesign) -> Iterator[TableProblem]:
-    for name, levels in selection.items():
-        if name not in design.factors:
-            yield TableProblem((*path, name), _unknown(name, design))
-            continue
-        for level in levels:
-            if level not in design.factors[name]:
-                known = first_names(design.factors[name])
-                reason = f"{level!r} is not a level of {name}; known: {known}"
-                yield TableProblem((*path, name), reason)
-
-
-def _unknown(name: str, design: ClaimDesign) -> str:
-    known = (
-        f"known: {first_names(design.factors)}" if design.factors else "there is no [factors] table"
-    )
-    return f"unknown factor {name!r}; {known}"
 
 
 SHAPES = ("trend", "knee", "flip")

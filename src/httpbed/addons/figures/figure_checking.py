@@ -12,15 +12,18 @@ from httpbed.addons.figures.stated_figure import (
     place,
 )
 from httpbed.base import units
-from httpbed.base.errors import RejectedValueError, first_names
+from httpbed.base.errors import RejectedValueError
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.factorial import Selection, numeric_levels, selects
+from httpbed.experiment.factorial import numeric_levels, selects
+from httpbed.experiment.factorial_mistakes import unknown_factor
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.stated_tables import (
     StatedTable,
     StatedTables,
     TableProblem,
     TableProblemsError,
+    in_tables,
+    unknown_names,
 )
 
 MAX_SERIES, MAX_PANELS, MAX_ON_AXIS = 7, 60, 60
@@ -41,22 +44,6 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "spans": ("length",),
 }
 _REMEDIES = {"ratio_to": "name the base's levels", "length": "name the metric of the lengths"}
-
-
-def problems(
-    figures: Mapping[int, StatedFigure],
-    factors: Factors,
-    treatments: Sequence[Mapping[str, str]],
-) -> Iterator[tuple[KeyPath, TableProblem]]:
-    """Yield each mistake with the path of its figure's table; ``figures`` are by index."""
-    first: dict[str, int] = {}
-    for index, stated in figures.items():
-        place = ("figure", index)
-        earlier = first.setdefault(stated.id, index)
-        if earlier != index:
-            reason = f"figure[{earlier}] also has the id {stated.id!r}"
-            yield place, TableProblem(("id",), reason, "give each figure its own id")
-        yield from ((place, problem) for problem in of_figure(stated, factors, treatments))
 
 
 def of_figure(
@@ -119,38 +106,20 @@ def _spans(stated: StatedFigure) -> Iterator[TableProblem]:
 def _unknown(stated: StatedFigure, factors: Factors) -> Iterator[TableProblem]:
     several = len(stated.where) > 1
     for index, one in enumerate(stated.where):
-        yield from _unknown_levels(("where", index) if several else ("where",), one, factors)
-    yield from _unknown_levels(("ratio_to",), stated.ratio_to, factors)
+        yield from unknown_names(("where", index) if several else ("where",), one, factors)
+    yield from unknown_names(("ratio_to",), stated.ratio_to, factors)
     for name, levels in stated.ratio_to.items():
         if len(levels) > 1:
             reason = f"names {len(levels)} levels; a base has one"
             yield TableProblem(("ratio_to", name), reason, "keep one of them")
     for index, published in enumerate(stated.published):
-        yield from _unknown_levels(("published", index, "at"), published.at, factors)
+        yield from unknown_names(("published", index, "at"), published.at, factors)
     for at, name in _roles(stated):
         if name not in factors:
-            yield TableProblem(at, _unknown_factor(name, factors))
+            yield TableProblem(at, unknown_factor(name, factors))
     known = {*stated.absent, *(level for levels in factors.values() for level in levels)}
     for level in sorted(stated.names.keys() - known):
         yield TableProblem(("names", level), "is no level of any factor", "delete it")
-
-
-def _unknown_levels(
-    path: KeyPath, selection: Selection, factors: Factors
-) -> Iterator[TableProblem]:
-    for name, levels in selection.items():
-        if name not in factors:
-            yield TableProblem((*path, name), _unknown_factor(name, factors))
-            continue
-        for level in levels:
-            if level not in factors[name]:
-                reason = f"{level!r} is not a level of {name}; known: {first_names(factors[name])}"
-                yield TableProblem((*path, name), reason)
-
-
-def _unknown_factor(name: str, factors: Factors) -> str:
-    known = f"known: {first_names(factors)}" if factors else "there is no [factors] table"
-    return f"unknown factor {name!r}; {known}"
 
 
 def _roles(stated: StatedFigure) -> list[tuple[KeyPath, str]]:
@@ -238,7 +207,11 @@ def _published_places(placed: PlacedFigure) -> Iterator[TableProblem]:
 
 
 def _stated_problems(stated: StatedTables) -> Iterator[tuple[KeyPath, TableProblem]]:
-    return problems(stated.tables, stated.factors, stated.treatments)
+    return in_tables(
+        TABLE.name,
+        stated.tables,
+        lambda figure: of_figure(figure, stated.factors, stated.treatments),
+    )
 
 
 TABLE = StatedTable(
