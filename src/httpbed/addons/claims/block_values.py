@@ -94,13 +94,9 @@ class CampaignSamples:
         return self._items[metric].get(treatment, {})
 
     def _absent(self, treatment: TreatmentKey) -> AbsentError:
-        levels = ", ".join(f"{name} {level}" for name, level in self._named(treatment))
-        name = self._results.experiment.name
-        return AbsentError(f"the campaign of {name} has no trials of {levels}")
-
-    def _named(self, treatment: TreatmentKey) -> list[tuple[str, str]]:
-        factors = self._results.experiment.factors
-        return [(n, level) for n, level in zip(factors, treatment, strict=True)]
+        experiment = self._results.experiment
+        levels = ", ".join(map(" ".join, zip(experiment.factors, treatment, strict=True)))
+        return AbsentError(f"the campaign of {experiment.name} has no trials of {levels}")
 
     def _samples(self, metric: str, items: ItemStatistic | None) -> Mapping[TreatmentKey, Sample]:
         if items is None:
@@ -218,10 +214,10 @@ def _average(parts: Sequence[BlockBounds]) -> BlockBounds:
     ends = {block: [part[block] for part in parts] for block in shared}
     return {
         block: (
-            math.fsum(low for low, _ in own) / len(own),
-            math.fsum(high for _, high in own) / len(own),
+            math.fsum(low for low, _ in bounds) / len(bounds),
+            math.fsum(high for _, high in bounds) / len(bounds),
         )
-        for block, own in ends.items()
+        for block, bounds in ends.items()
     }
 
 

@@ -97,18 +97,14 @@ class CellLocation:
     def p_above(self, c: float) -> float:
         """Return the p-value of the hypothesis that the value is at most c."""
         inner = _inner(c, self.scale)
-        return self._p_below(inner) if self.scale == "reduction" else self._p_above(inner)
+        is_turned = self.scale == "reduction"
+        return self.highs.p_below(inner) if is_turned else self.lows.p_above(inner)
 
     def p_below(self, c: float) -> float:
         """Return the p-value of the hypothesis that the value is at least c."""
         inner = _inner(c, self.scale)
-        return self._p_above(inner) if self.scale == "reduction" else self._p_below(inner)
-
-    def _p_above(self, c: float) -> float:
-        return self.lows.p_above(c)
-
-    def _p_below(self, c: float) -> float:
-        return self.highs.p_below(c)
+        is_turned = self.scale == "reduction"
+        return self.lows.p_above(inner) if is_turned else self.highs.p_below(inner)
 
     def p_inside(self, region: Region) -> float:
         """Return the p-value of the hypothesis that the value lies outside a region."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,6 @@ from httpbed.addons.conformance import senders_report as senders
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report.phrasing import few
 from httpbed.results import evidence, sample
-from httpbed.results import sample as samples
 from httpbed.store import resume
 from httpbed.store.results import Results
 
@@ -39,10 +38,7 @@ class ClaimEvidence:
         yield from self._own.of_parts(arm.treatments)
         for name, used in arm.elsewhere.items():
             other = self._others[name]
-            for text in (
-                *endings(other.trials.of_treatments(used)),
-                *other.of_parts(used),
-            ):
+            for text in (*endings(other.trials.of_treatments(used)), *other.of_parts(used)):
                 yield f"campaign of {name}: {text}"
             if differing := other.differing(self._own):
                 yield f"not the same in the campaign of {name}: {', '.join(differing)}"
@@ -175,7 +171,7 @@ class ArmTrials:
     outcomes: Counter[str]
     invalid_attempts: int
     """Attempts that were invalid, repeated or not."""
-    reasons: Mapping[str, Counter[str]] = field(default_factory=dict)
+    reasons: Mapping[str, Counter[str]]
     """How often each reason was given, by outcome; of invalid attempts the check that failed."""
 
 
@@ -183,10 +179,10 @@ class ArmTrialsReader:
     """Counts the trials of treatments in one campaign."""
 
     def __init__(self, results: Results) -> None:
-        self._last = samples.by_treatment(results, results.last_attempts)
-        self._invalid = samples.by_treatment(results, samples.invalid_rows(results))
+        self._last = sample.by_treatment(results, results.last_attempts)
+        self._invalid = sample.by_treatment(results, sample.invalid_rows(results))
         self._broken = evidence.broken_checks(results)
-        self._blocks = samples.planned_blocks(results)
+        self._blocks = sample.planned_blocks(results)
         self._known = [treatment_key(treatment) for treatment in results.experiment.treatments()]
 
     def of_treatments(self, treatments: frozenset[TreatmentKey]) -> ArmTrials:
@@ -200,7 +196,12 @@ class ArmTrialsReader:
             invalid_attempts=len(invalid),
             reasons={
                 "invalid": Counter(map(self._why_invalid, invalid)),
-                **{kind: Counter(_reasons(last, kind)) for kind in ENDINGS},
+                **{
+                    kind: Counter(
+                        row["reason"] for row in last if row["outcome"] == kind and row["reason"]
+                    )
+                    for kind in ENDINGS
+                },
             },
         )
 
@@ -230,9 +231,9 @@ def endings(trials: ArmTrials) -> Iterator[str]:
     for kind in ENDINGS:
         if count := trials.outcomes[kind]:
             yield f"{count} of {trials.planned} trials {_verb(kind, count)}{_why(trials, kind)}"
-    why = _why(trials, "invalid")
     if waiting := trials.planned - trials.outcomes.total():
         yield f"{waiting} of {trials.planned} trials have not run"
+    why = _why(trials, "invalid")
     if invalid := trials.outcomes["invalid"]:
         yield f"{invalid} of {trials.planned} trials have no valid attempt{why}"
     elif trials.invalid_attempts == 1:
@@ -243,17 +244,12 @@ def endings(trials: ArmTrials) -> Iterator[str]:
 
 def _why(trials: ArmTrials, kind: str) -> str:
     """Name the commonest reason, and how many others there are."""
-    reasons = trials.reasons.get(kind) or Counter[str]()
-    if not reasons:
+    if not (reasons := trials.reasons[kind]):
         return ""
     first = min(reasons, key=lambda reason: (-reasons[reason], reason))  # the same in every report
     others = len(reasons) - 1
     more = f", and {others} other reason{'s' * (others > 1)}" if others else ""
     return f": {first[:MAX_REASON]}{more}"
-
-
-def _reasons(rows: Iterable[Mapping[str, Any]], kind: str) -> Iterator[str]:
-    return (row["reason"] for row in rows if row["outcome"] == kind and row["reason"])
 
 
 def _verb(kind: str, count: int) -> str:

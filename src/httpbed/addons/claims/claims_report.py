@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -20,14 +20,13 @@ from httpbed.addons.claims.claim_verdict import (
     ClaimVerdict,
 )
 from httpbed.addons.claims.judging import ArmJudgement, JudgedClaim
-from httpbed.addons.claims.region import Region, parse_region
+from httpbed.addons.claims.region import PLAIN, Region, parse_region
 from httpbed.addons.claims.stated_claim import StatedClaim
 from httpbed.addons.conformance import senders_report as senders
 from httpbed.base.errors import visible
 from httpbed.report.manifest import certificate, uncovered
 from httpbed.report.phrasing import few, in_one_line, listed, number_format, treatment
 from httpbed.report.terminal import Console
-from httpbed.results.sample import Bounded
 from httpbed.store import damage
 from httpbed.store.results import Results
 
@@ -243,24 +242,30 @@ def outlook(arm: ArmJudgement) -> str:
 
 def _exceptions(stated: StatedClaim, arm: ArmJudgement) -> str:
     """Write the values of the cells, and name those that are not in the region."""
-    values = sorted(cell.value.value for cell in arm.cells)
-    low, high = (_number(stated, arm, value) for value in (values[0], values[-1]))
+    values = [cell.value.value for cell in arm.cells]
+    number, unit = _form(stated, compiled_claim.cell_unit(stated), values)
+    low, high = (f"{number(value)}{unit}" for value in (min(values), max(values)))
     text = f", values {low} to {high}" if low != high else f", value {low}"
     outside = [
-        f"{treatment(cell.levels, cell.levels)} ({_number(stated, arm, cell.value.value)})"
-        for cell in arm.cells
+        f"{treatment(cell.levels, cell.levels)} ({number(value)}{unit})"
+        for cell, value in zip(arm.cells, values, strict=True)
         if not cell.is_inside
     ]
     return f"{text}; outside: {'; '.join(few(outside, 'cells'))}" if outside else text
 
 
-def _number(stated: StatedClaim, arm: ArmJudgement, value: float) -> str:
-    unit = compiled_claim.cell_unit(stated)
-    if unit != "1" and stated.metric:
-        return number_format(stated.metric, [cell.value.value for cell in arm.cells]).bounded(
-            Bounded(value)
+def _form(
+    stated: StatedClaim, unit: str, values: Sequence[float]
+) -> tuple[Callable[[float], str], str]:
+    """Return how some values of a claim are written, and what follows a value with its unit."""
+    if unit != PLAIN and stated.metric:
+        form = number_format(stated.metric, values)
+        return (
+            lambda value: form.number(value) if math.isfinite(value) else OPEN_END,
+            f" {form.unit}".rstrip(),
         )
-    return f"{_plain(100 * value, 3)} %" if is_share(stated) else _plain(value, 3)
+    factor, sign = (100, " %") if is_share(stated) else (1, "")
+    return lambda value: _plain(factor * value, 3), sign
 
 
 def numbers(stated: StatedClaim, estimate: ClaimEstimate) -> tuple[str, str, str]:
@@ -270,15 +275,9 @@ def numbers(stated: StatedClaim, estimate: ClaimEstimate) -> tuple[str, str, str
         _, low, high = (_plain(end, 0) for end in ends)
         return f"{estimate.value.value:.0f} of {estimate.cells} cells", low, high
     beyond = f"{estimate.value.beyond} " if estimate.value.beyond else ""
-    if estimate.unit != "1" and stated.metric:
-        shown = number_format(stated.metric, [end for end in ends if math.isfinite(end)])
-        value, low, high = (shown.number(end) if math.isfinite(end) else OPEN_END for end in ends)
-        return f"{beyond}{value} {shown.unit}".rstrip(), low, f"{high} {shown.unit}".rstrip()
-    if is_share(stated):
-        value, low, high = (_plain(100 * end, 3) for end in ends)
-        return f"{beyond}{value} %", low, f"{high} %"
-    value, low, high = (_plain(end, 3) for end in ends)
-    return f"{beyond}{value}", low, high
+    number, unit = _form(stated, estimate.unit, ends)
+    value, low, high = map(number, ends)
+    return f"{beyond}{value}{unit}", low, f"{high}{unit}"
 
 
 def is_share(stated: StatedClaim) -> bool:
@@ -416,15 +415,11 @@ def _outside(value: float, region: Region) -> float:
 
 
 def _cell_text(stated: StatedClaim, arm: ArmJudgement, cell: CellValue) -> str:
-    unit = compiled_claim.cell_unit(stated)
-    if unit != "1" and stated.metric:
-        form = number_format(stated.metric, [abs(one.value.value) for one in arm.cells])
-        value = form.bounded(cell.value)
-        ends = [
-            form.number(end) if math.isfinite(end) else OPEN_END for end in (cell.low, cell.high)
-        ]
+    values = [one.value.value for one in arm.cells]
+    cell_unit = compiled_claim.cell_unit(stated)
+    number, unit = _form(stated, cell_unit, values)
+    if cell_unit != PLAIN and stated.metric:
+        value = number_format(stated.metric, values).bounded(cell.value)
     else:
-        factor, sign = (100, " %") if is_share(stated) else (1, "")
-        value = named(stated, f"{cell.value.beyond}{_plain(factor * cell.value.value, 3)}{sign}", 0)
-        ends = [_plain(factor * end, 3) for end in (cell.low, cell.high)]
-    return f"{value} [{', '.join(ends)}]"
+        value = named(stated, f"{cell.value.beyond}{number(cell.value.value)}{unit}", 0)
+    return f"{value} [{number(cell.low)}, {number(cell.high)}]"

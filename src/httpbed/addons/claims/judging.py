@@ -10,7 +10,6 @@ from typing import Literal
 from httpbed.addons.claims import block_values, claim_verdict, compiled_claim
 from httpbed.addons.claims import cell_location as locations
 from httpbed.addons.claims import claim_outlook as outlooks
-from httpbed.addons.claims import claim_verdict as verdicts
 from httpbed.addons.claims.block_values import AbsentError, CampaignSamples
 from httpbed.addons.claims.cell_builder import ClaimCell, ClaimDesign
 from httpbed.addons.claims.cell_location import CellLocation
@@ -187,7 +186,7 @@ class _Judge:
         in_arm = [part.in_arm(name) for part in parts]
         seen = [judgement.verdict for judgement in in_arm]
         verdict = combined(seen, [claim.in_arm(name).verdict for claim in strict])
-        reasons = ", ".join(f"{one} {found}" for one, found in zip(stated.parts, seen, strict=True))
+        reasons = ", ".join(map(" ".join, zip(stated.parts, seen, strict=True)))
         settle = [judgement.blocks_to_settle for judgement in in_arm if judgement.verdict == "open"]
         if verdict != combined(seen, seen):
             settle.append(least := self._least_blocks([part.stated for part in parts]))
@@ -198,8 +197,8 @@ class _Judge:
 
     def _least_blocks(self, parts: Sequence[StatedClaim]) -> int:
         """Return the fewest blocks with which claims that share the error rate can be settled."""
-        found = [compiled_claim.compile_claim(part, self._design) for part in parts]
-        return max(outlooks.to_settle(claim, len(parts)) for claim in found)
+        claims = [compiled_claim.compile_claim(part, self._design) for part in parts]
+        return max(outlooks.to_settle(claim, len(parts)) for claim in claims)
 
     def _arm(self, stated: StatedClaim, name: str, parts: int) -> ArmJudgement:
         try:
@@ -215,14 +214,15 @@ class _Judge:
             return ArmJudgement(name, "open", reason, treatments=own_values, elsewhere=elsewhere)
         estimator = Estimator(claim, self._loads, parts)
         try:
-            sets = self._sets(claim)
+            wanted = [claim.cells, claim.subtracted] if claim.subtracted else [claim.cells]
+            sets = [self._set(claim, cells) for cells in wanted]
             estimate, cells = estimator.estimate(sets)
         except NoIntervalError as error:
             verdict: ClaimVerdict = "not run" if isinstance(error, AbsentError) else "open"
             return ArmJudgement(
                 name, verdict, str(error), treatments=own_values, elsewhere=elsewhere
             )
-        verdict = verdicts.rule(estimate, claim_verdict.region(claim))
+        verdict = claim_verdict.rule(estimate, claim_verdict.region(claim))
         is_wanted = self._outlook and verdict == "open"
         settle = outlooks.blocks_to_settle(estimator, sets) if is_wanted else None
         side = _side(claim, estimate, cells) if verdict == "contradicted" else ""
@@ -242,33 +242,28 @@ class _Judge:
             return f"needs one campaign of {experiment}, and {given} are given"
         return f"needs a campaign of {experiment}: name its folder too"
 
-    def _sets(self, claim: CompiledClaim) -> list[CellSet]:
-        wanted = [claim.cells, claim.subtracted] if claim.subtracted else [claim.cells]
-        return [self._set(claim, one) for one in wanted]
-
     def _set(self, claim: CompiledClaim, wanted: Sequence[ClaimCell]) -> CellSet:
         present, lacking = list[tuple[CellLocation, ClaimCell]](), list[NoIntervalError]()
         not_run = 0
         for cell in wanted:
             try:
-                present.append((self._located(claim, cell), cell))
+                found = locations.locate(cell.quantity, claim.stated.estimate, self._samples)
             except NoIntervalError as error:
                 not_run += not block_values.was_run(cell.quantity, self._samples)
                 lacking.append(error)
+            else:
+                present.append((found, cell))
         if not present:
             raise AbsentError(str(lacking[0])) if not_run else lacking[0]
         # A cell whose trials failed counts as missing, so that the others are still judged.
-        least = verdicts.least_blocks([found for found, _ in present])
+        least = claim_verdict.least_blocks([location for location, _ in present])
         judged = [one for one in present if one[0].n >= least] or present
         return CellSet(
-            [found for found, _ in judged],
+            [location for location, _ in judged],
             [cell.levels for _, cell in judged],
             missing=len(wanted) - len(judged),
             not_run=not_run,
         )
-
-    def _located(self, claim: CompiledClaim, cell: ClaimCell) -> CellLocation:
-        return locations.locate(cell.quantity, claim.stated.estimate, self._samples)
 
 
 def _used_elsewhere(parts: Sequence[ArmJudgement]) -> dict[str, frozenset[TreatmentKey]]:
@@ -292,10 +287,10 @@ def _between_readings(judged: JudgedClaim) -> JudgedClaim:
     return replace(judged, main=replace(judged.main, verdict="open", reason=reason))
 
 
-def _side(claim: CompiledClaim, found: ClaimEstimate, cells: Sequence[CellValue]) -> Side:
+def _side(claim: CompiledClaim, estimate: ClaimEstimate, cells: Sequence[CellValue]) -> Side:
     """Return where a contradicted estimate lies."""
-    if found.unit != claim_verdict.CELLS:
-        return "above" if found.value.value >= claim.region.high else "below"
+    if estimate.unit != claim_verdict.CELLS:
+        return "above" if estimate.value.value >= claim.region.high else "below"
     outside = [cell.value.value for cell in cells if not cell.is_inside]
     if all(value >= claim.cell_region.high for value in outside):
         return "above"

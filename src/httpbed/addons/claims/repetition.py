@@ -135,10 +135,10 @@ def errors(cells: Sequence[CellLocation], *, of_medians: bool) -> Errors:
     return Errors(centres, np.sqrt(np.minimum(apart, paired)), degrees)
 
 
-def _noise(cells: Sequence[CellLocation], loads: int | None) -> Floats:
+def _noise(cells: Sequence[CellLocation], loads: int) -> Floats:
     """Return the standard error of what the procedure computes from loads that are no pairs."""
     paired, _ = _variances(cells)
-    return np.sqrt(median_variance(float(loads or 1)) * _apart(cells, paired))
+    return np.sqrt(median_variance(float(loads)) * _apart(cells, paired))
 
 
 def median_variance(n: Floats | float) -> Floats:
@@ -245,7 +245,7 @@ SAME_VARIANCE = 1e6
 
 def located(cells: Sequence[CellLocation]) -> list[CellLocation]:
     """Return cells with moderated locations; those without values of blocks keep their own."""
-    spread = [index for index, cell in enumerate(cells) if _has_spread(cell)]
+    spread = [index for index, cell in enumerate(cells) if len(cell.values) > 1]
     shrunk = [*cells]
     if len(spread) < MIN_CELLS:
         return shrunk
@@ -259,10 +259,6 @@ def located(cells: Sequence[CellLocation]) -> list[CellLocation]:
         place = Student(centre, error, float(degree), len(own))
         shrunk[index] = replace(cells[index], lows=place, highs=place)
     return shrunk
-
-
-def _has_spread(cell: CellLocation) -> bool:
-    return len(cell.values) > 1
 
 
 def squeezed(variances: Floats, degrees: Floats) -> tuple[Floats, Floats]:
