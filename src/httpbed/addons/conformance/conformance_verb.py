@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -30,7 +30,6 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign.executor import RunParts
-from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
@@ -42,7 +41,9 @@ from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 
 if TYPE_CHECKING:
-    from httpbed.addons.conformance.judgement import Judgement
+    from httpbed.addons.conformance.certificate import Certificate
+    from httpbed.addons.conformance.conformance_session import ConformanceTest
+    from httpbed.addons.conformance.judgement import ConformanceEvidence
 
 EXIT_HOST = 3
 
@@ -172,8 +173,9 @@ def command(
         raise ConfigError([Mistake(name, why, "leave it out") for name, why in reasons.items()])
     catalog = experiment_argument.catalog(recipe_folders)
     if campaign is not None:
-        own = (implementation, congestion_control, http_version, *knobs, judged_as, *against)
-        _refuse_a_sender_beside_a_campaign(given=any(own))
+        if any((implementation, congestion_control, http_version, *knobs, judged_as, *against)):
+            remedy = "leave out IMPLEMENTATION and the options of a sender"
+            raise ConfigError([Mistake("--campaign", "chooses the senders", remedy)])
         context.exit(_test_campaign(campaign, client, catalog, options, clock))
     if implementation is None:
         remedy = "name one, or a campaign with --campaign DIR"
@@ -210,12 +212,6 @@ class ConformanceOptions:
     as_json: bool
 
 
-def _refuse_a_sender_beside_a_campaign(*, given: bool) -> None:
-    if given:
-        remedy = "leave out IMPLEMENTATION and the options of a sender"
-        raise ConfigError([Mistake("--campaign", "chooses the senders", remedy)])
-
-
 def _test_campaign(
     directory: Path,
     client: str,
@@ -250,62 +246,40 @@ def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) 
     codes = []
     for number, sender in enumerate(senders, start=1):
         part = str(number) if len(senders) > 1 else ""
-        one = replace(options, output=options.output and options.output / part)
-        with _folder(one.output) as folder:
-            codes.append(_carry_out(sender, catalog, folder, one))
+        output = options.output and options.output / part
+        codes.append(_test_one(sender, catalog, replace(options, output=output)))
     return 1 if 1 in codes else max(codes, default=0)
 
 
-def _carry_out(sender: Sender, catalog: Catalog, folder: Path, options: ConformanceOptions) -> int:
+def _test_one(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> int:
+    """Test a sender; return 1 if it failed, 3 if only the machine hindered the test, else 0."""
     # Statistics and plotting take seconds to import; mistakes are reported without them.
     from httpbed.addons.conformance import conformance_report, conformance_session
-    from httpbed.report import terminal
 
     test = conformance_session.prepare(sender, catalog, options.scale, options.clock, options.suite)
-    settings = replace(_settings(), jobs=Parallelism(options.jobs))
-    with _reporter(test.loaded) as reporter:
-        evidence = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
+    evidence = _evidence(test, options, Parallelism(options.jobs))
     judgement = conformance_session.judge(test, evidence, options.scale, options.suite)
+    is_hindered = not judgement.passed and not judgement.failed and judgement.hindered
     # A result from a machine that was too busy does not replace an earlier one.
-    record = conformance_session.keep(judgement) if _exit_code(judgement) != EXIT_HOST else None
-    found = conformance_report.certificate(judgement)
-    document = judgement.as_json()
-    page = options.output and found.write(options.output, document)
-    if options.as_json:
-        echo(json.dumps(document, indent=1))
-    else:
-        found.show(terminal.console(), record=record, page=page)
-    return _exit_code(judgement)
+    record = None if is_hindered else conformance_session.keep(judgement)
+    certificate = conformance_report.certificate(judgement)
+    _show(certificate, judgement.as_json(), options, record=record)
+    return EXIT_HOST if is_hindered else int(not judgement.passed)
 
 
 def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> int:
     """Name a sender's congestion control; return 0, 1 if unknown, 3 if the machine hindered it."""
     from httpbed.addons.conformance import conformance_session, identification_report
     from httpbed.addons.conformance.identification import UNKNOWN
-    from httpbed.report import terminal
 
     test = conformance_session.prepare_identification(sender, catalog, options.clock)
-    settings = replace(_settings(), jobs=Parallelism(options.jobs))
-    with _folder(options.output) as folder, _reporter(test.loaded) as reporter:
-        evidence = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
-    one = conformance_session.name(test, evidence)
-    found = identification_report.certificate(one)
-    document = one.as_json()
-    page = options.output and found.write(options.output, document)
-    if options.as_json:
-        echo(json.dumps(document, indent=1))
-    else:
-        found.show(terminal.console(), page=page)
-    if one.naming.name != UNKNOWN:
+    evidence = _evidence(test, options, Parallelism(options.jobs))
+    identification = conformance_session.name(test, evidence)
+    certificate = identification_report.certificate(identification)
+    _show(certificate, identification.as_json(), options)
+    if identification.naming.name != UNKNOWN:
         return 0
     return EXIT_HOST if evidence.invalid else 1
-
-
-def _exit_code(judgement: Judgement) -> int:
-    """Return 1 if the sender failed, 3 if only the machine hindered the test, else 0."""
-    if judgement.passed:
-        return 0
-    return EXIT_HOST if not judgement.failed and judgement.hindered else 1
 
 
 def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
@@ -315,9 +289,7 @@ def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOption
 
     test = conformance_session.prepare_competition(senders, catalog, options.scale, options.clock)
     flows = competition.names(senders)
-    settings = replace(_settings(), jobs=ONE)
-    with _folder(options.output) as folder, _reporter(test.loaded) as reporter:
-        evidence = conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
+    evidence = _evidence(test, options, ONE)
     if options.as_json:
         shares = competition.as_json(flows, evidence.transfers.shared)
         echo(json.dumps({**shares, "unreadable": [*evidence.unreadable]}, indent=1))
@@ -326,19 +298,34 @@ def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOption
     return EXIT_HOST if evidence.invalid else int(bool(evidence.unreadable))
 
 
-def _settings() -> RunSettings:
-    return RunSettings(backend.choose(None), command_line(), packet_log=True)
+def _evidence(
+    test: ConformanceTest, options: ConformanceOptions, jobs: Parallelism
+) -> ConformanceEvidence:
+    """Run a test in the folder of its evidence, or in one that is removed again."""
+    from httpbed.addons.conformance import conformance_session
+
+    settings = RunSettings(backend.choose(None), command_line(), packet_log=True, jobs=jobs)
+    trials, expected = test.loaded.trials, frozenset({"timed out"})
+    with (
+        ExitStack() as stack,
+        Reporter(len(trials), RunParts.blocks(trials), expected=expected) as reporter,
+    ):
+        place = options.output or stack.enter_context(scratch.temporary("conformance"))
+        folder = options.output or place / "campaign"
+        return conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
 
 
-def _reporter(loaded: LoadedExperiment) -> Reporter:
-    expected = frozenset({"timed out"})
-    return Reporter(len(loaded.trials), RunParts.blocks(loaded.trials), expected=expected)
+def _show(
+    certificate: Certificate,
+    document: Mapping[str, Any],
+    options: ConformanceOptions,
+    **files: Path | None,
+) -> None:
+    """Write what a test found beside its evidence, and print it."""
+    from httpbed.report import terminal
 
-
-@contextmanager
-def _folder(output: Path | None) -> Iterator[Path]:
-    if output is not None:
-        yield output
-        return
-    with scratch.temporary("conformance") as folder:
-        yield folder / "campaign"
+    page = options.output and certificate.write(options.output, document)
+    if options.as_json:
+        echo(json.dumps(document, indent=1))
+    else:
+        certificate.show(terminal.console(), **files, page=page)
