@@ -136,6 +136,13 @@ def read(lines: Iterable[bytes], *, is_cut_off: bool = False) -> PacketLog:
     return PacketLog(*np.concatenate(batches).T.copy())
 
 
+def full_size(sizes: Numbers) -> int:
+    """Return the size of a full packet: the most frequent of at least half the largest."""
+    large = sizes[2 * sizes >= sizes.max(initial=0)]
+    values, counts = np.unique(large, return_counts=True)
+    return int(values[np.argmax(counts)]) if len(values) else 0
+
+
 def _rows(
     lines: Iterable[bytes], first: int, damaged: list[tuple[int, str]]
 ) -> Iterator[tuple[int, ...]]:

@@ -138,17 +138,13 @@ def off_cubic(rounds: Sequence[Round], loss: Backoff) -> float | None:
         return None
     begin_s, rtt_s = rounds[0].begin_s, float(np.median([one.lasts_s for one in rounds]))
     before = loss.after / models.CUBIC_BETA
-    windows, since_s = (np.array(column) for column in _columns(rounds, begin_s))
+    windows = np.array([one.window for one in rounds])
+    since_s = [one.begin_s - begin_s for one in rounds]
     curves = (
         [models.cubic_window(s, before, loss.after, rtt_s, faster=faster) for s in since_s]
         for faster in (False, True)
     )
     return min(float(np.quantile(np.abs(windows / curve - 1), 0.9)) for curve in curves)
-
-
-def _columns(rounds: Sequence[Round], begin_s: float) -> tuple[list[float], list[float]]:
-    """Return the windows of rounds, and their start times after ``begin_s``."""
-    return [one.window for one in rounds], [one.begin_s - begin_s for one in rounds]
 
 
 def held_at(flight: Flight, pipe: Pipe) -> float | None:

@@ -123,13 +123,12 @@ def level(queue_bdp: float) -> str:
     return f"{queue_bdp:g} BDP"
 
 
-def split(  # noqa: PLR0913 - all but the first two are keywords
+def split(
     received: Sequence[Packets],
     bottleneck: Packets,
     *,
     sent: Sequence[Packets],
-    rate_bit_s: float,
-    delay_s: float,
+    network: Network,
     interval_s: tuple[float, float],
 ) -> Split:
     """Return how the shared link was divided in an interval.
@@ -138,23 +137,19 @@ def split(  # noqa: PLR0913 - all but the first two are keywords
         received: The packets of each flow on its client's link.
         bottleneck: The packets on the shared link.
         sent: The packets of each flow on its sender's link.
-        rate_bit_s: Rate of the shared link.
-        delay_s: Its one-way delay.
+        network: The network of the shared link.
         interval_s: Begin and end of the interval.
     """
     begin_s, end_s = interval_s
     rates = [_delivered(flow, interval_s) * 8 / (end_s - begin_s) for flow in received]
-    used = _delivered(bottleneck, interval_s) * 8 / (end_s - begin_s) / rate_bit_s
-    waits = _waits(bottleneck, rate_bit_s, delay_s, interval_s)
+    used = _delivered(bottleneck, interval_s) * 8 / (end_s - begin_s) / network.rate_bit_s
+    waits_s = bottleneck.waits_s(network.rate_bit_s, network.rtt_s / 2)
     lost = [_lost(*flow, bottleneck, end_s) for flow in zip(sent, received, strict=True)]
     lasts = [float(flow.sent_s[-1] - flow.sent_s[0]) for flow in received]
     points = [
-        envelope.epochs(
-            flow, bottleneck, rate_bit_s=rate_bit_s, delay_s=delay_s, interval_s=interval_s
-        )
-        for flow in received
+        envelope.epochs(flow, bottleneck, waits_s, network.rtt_s, interval_s) for flow in received
     ]
-    return Split(rates, waits, used, lost, lasts, points)
+    return Split(rates, _waits(bottleneck, waits_s, interval_s), used, lost, lasts, points)
 
 
 def _delivered(packets: Packets, interval_s: tuple[float, float]) -> int:
@@ -177,11 +172,12 @@ def _lost(sent: Packets, received: Packets, bottleneck: Packets, until_s: float)
 
 
 def _waits(
-    bottleneck: Packets, rate_bit_s: float, delay_s: float, interval_s: tuple[float, float]
+    bottleneck: Packets, waits_s: Floats, interval_s: tuple[float, float]
 ) -> dict[str, float]:
-    sent, left = bottleneck.sent_s, bottleneck.left_s
+    """Return the quantiles of the queueing delay of what entered in an interval."""
+    sent = bottleneck.sent_s
     inside = (sent >= interval_s[0]) & (sent < interval_s[1]) & ~bottleneck.lost
-    waited = (left - sent - delay_s - bottleneck.bytes * 8 / rate_bit_s)[inside]
+    waited = waits_s[inside]
     if not len(waited):
         return {}
     levels = (50, 95, 99)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from httpbed.addons.conformance import behaviour, competition, networks, senders
+from httpbed.addons.conformance import behaviour, competition, identification, networks, senders
 from httpbed.addons.conformance import sender as records
 from httpbed.addons.conformance.competition import SharedTransfer, Split
 from httpbed.addons.conformance.fingerprint import Conditions
@@ -125,8 +125,7 @@ def prepare_identification(
     Raises:
         ConfigError: The sender cannot be tested as described; with every reason.
     """
-    question = f"Which congestion control does {sender.implementation} send with?"
-    stated = {"question": question, "replicates": 1, "seed": seed}
+    stated = {"question": identification.question(sender), "replicates": 1, "seed": seed}
     return _loaded({UNDER_TEST: sender}, conditions.networks(), catalog, clock, **stated)
 
 
@@ -283,8 +282,7 @@ def split_of(network: Network, log: Path) -> Split:
         received,
         together,
         sent=sent,
-        rate_bit_s=network.rate_bit_s,
-        delay_s=network.rtt_s / 2,
+        network=network,
         interval_s=(
             begin_s + competition.SETTLED_S,
             begin_s + network.lasts_s - competition.LAST_S,

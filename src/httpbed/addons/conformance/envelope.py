@@ -37,9 +37,8 @@ ROUNDING = 1e-9
 def epochs(
     received: Packets,
     bottleneck: Packets,
-    *,
-    rate_bit_s: float,
-    delay_s: float,
+    waits_s: Floats,
+    rtt_s: float,
     interval_s: tuple[float, float],
 ) -> Floats:
     """Return a point for each epoch: mean queueing delay in ms, throughput in Mbit/s.
@@ -47,15 +46,14 @@ def epochs(
     Args:
         received: The packets of the sender's flow on its client's link.
         bottleneck: The packets of all flows on the shared link.
-        rate_bit_s: Rate of the shared link.
-        delay_s: Its one-way delay; a round trip is twice that.
+        waits_s: How long each of those waited in its queue.
+        rtt_s: Its round trip.
         interval_s: Begin and end; a last epoch that is not whole is left out.
     """
     begin_s, end_s = interval_s
-    lasts_s = EPOCH_ROUND_TRIPS * 2 * delay_s
+    lasts_s = EPOCH_ROUND_TRIPS * rtt_s
     edges = begin_s + lasts_s * np.arange(int((end_s - begin_s) / lasts_s) + 1)
     kept = ~bottleneck.lost
-    waits_s = bottleneck.left_s - bottleneck.sent_s - delay_s - bottleneck.bytes * 8 / rate_bit_s
     waited_s = np.histogram(bottleneck.sent_s[kept], edges, weights=waits_s[kept])[0]
     count = np.histogram(bottleneck.sent_s[kept], edges)[0]
     came = ~received.lost

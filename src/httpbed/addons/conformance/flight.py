@@ -45,7 +45,7 @@ DUPLICATES = 3
 """Number of later packets whose delivery makes the sender count a missing packet as lost."""
 PROBE_ROUND_TRIPS = 3.0
 """Round trips after which a sender probes, if too few later packets were delivered."""
-NS = 1e-9
+S_OF_NS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,9 @@ class Packets:
         """Which packets were dropped, for any cause."""
         return np.isnan(self.left_s)
 
-    def full_bytes(self) -> int:
-        """Size of a full packet: the most frequent size of at least half the largest."""
-        sizes = self.bytes[self.bytes * 2 >= self.bytes.max(initial=0)]
-        values, counts = np.unique(sizes, return_counts=True)
-        return int(values[np.argmax(counts)]) if len(values) else 0
+    def waits_s(self, rate_bit_s: float, delay_s: float) -> Floats:
+        """How long each waited in the queue of a link of this rate and delay; NaN if dropped."""
+        return self.left_s - self.sent_s - delay_s - self.bytes * 8 / rate_bit_s
 
 
 def load_packets(path: Path, *directions: int) -> list[Packets]:
@@ -95,8 +93,8 @@ def packets_of(log: PacketLog, *directions: int) -> list[Packets]:
 
 
 def _packets(log: PacketLog) -> Packets:
-    left_s = np.where(log.left, log.out_ns * NS, np.nan).astype(np.float64)
-    return Packets(np.asarray(log.in_ns * NS, dtype=np.float64), left_s, log.bytes, log.number)
+    left_s = np.where(log.left, log.out_ns * S_OF_NS, np.nan).astype(np.float64)
+    return Packets(np.asarray(log.in_ns * S_OF_NS, dtype=np.float64), left_s, log.bytes, log.number)
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,7 @@ def flight(sender: Packets, receiver: Packets) -> Flight:
     start = float(sender.sent_s[0])
     moved = Packets(sender.sent_s - start, sender.left_s - start, sender.bytes, sender.number)
     request_delay_s = max(0.0, start - float(receiver.sent_s[0]))
-    return Flight(moved, known - start, sender.full_bytes(), rtt_s, request_delay_s)
+    return Flight(moved, known - start, packet_log.full_size(sender.bytes), rtt_s, request_delay_s)
 
 
 def _echoes(sender: Packets, receiver: Packets) -> Floats:

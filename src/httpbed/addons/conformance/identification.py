@@ -153,6 +153,11 @@ class Identification:
         }
 
 
+def question(sender: Sender) -> str:
+    """Return what a test with this fingerprint asks."""
+    return f"Which congestion control does {sender.implementation} send with?"
+
+
 def nearest_in(seen: Fingerprint, network: str) -> str:
     """Return the reference that is nearest in one network."""
     alone = Fingerprint({network: seen.networks[network]})

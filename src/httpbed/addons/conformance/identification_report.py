@@ -19,6 +19,7 @@ from httpbed.addons.conformance.identification import (
     UNKNOWN,
     Identification,
     nearest_in,
+    question,
     references,
 )
 from httpbed.base import units
@@ -26,14 +27,13 @@ from httpbed.report.figures import STYLE, WIDTH_IN, Plot
 from httpbed.report.svg import PALETTE, QUIET, VisibleFigure
 
 HEAD = ("algorithm", "distance", *BEGIN_S)
-QUESTION = "Which congestion control does {implementation} send with?"
 
 
 def certificate(one: Identification) -> Certificate:
     """Return what an identification found, a row for each reference."""
     return Certificate(
         sender=who(one, f"said to be {one.key.congestion_control}"),
-        question=QUESTION.format(implementation=one.key.implementation),
+        question=question(one.sender),
         answer=sentence(one),
         columns=HEAD,
         right=HEAD[1:],

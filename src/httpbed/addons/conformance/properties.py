@@ -44,10 +44,7 @@ from httpbed.addons.conformance.behaviour import Backoff, Pipe
 from httpbed.addons.conformance.competition import SharedTransfer
 from httpbed.addons.conformance.flight import Flight, Round
 from httpbed.addons.conformance.networks import STEADY_S, Network
-from httpbed.addons.conformance.sender import (
-    BBR,
-    Control,
-)
+from httpbed.addons.conformance.sender import BBR, Control
 from httpbed.base import units
 from httpbed.results import throughput_models as models
 
@@ -196,12 +193,10 @@ class PropertyResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return it for :func:`json.dumps`; an open bound is null."""
-        bounds = {"low": _finite(self.low), "high": _finite(self.high)}
-        return asdict(self) | bounds
-
-
-def _finite(bound: float) -> float | None:
-    return bound if abs(bound) != float("inf") else None
+        bounds = {"low": self.low, "high": self.high}
+        return asdict(self) | {
+            name: bound if math.isfinite(bound) else None for name, bound in bounds.items()
+        }
 
 
 def median_of(values: Iterable[float | None]) -> float | None:
@@ -228,11 +223,11 @@ def within(  # noqa: PLR0913 - the remarks are keywords
     known = [value for value in values if value is not None]
     low, high = bounds
     observed = median_of(values)
+    passed = None if observed is None or bounds == OPEN else low <= observed <= high
     if observed is None:
-        return PropertyResult(name, None, low, high, unit, None, unseen, 0)
-    passed = None if bounds == OPEN else low <= observed <= high
-    if strained and passed is False:
-        return PropertyResult(name, observed, low, high, unit, None, BUSY, len(known))
+        why = unseen
+    elif strained and passed is False:
+        passed, why = None, BUSY
     return PropertyResult(name, observed, low, high, unit, passed, why, len(known))
 
 

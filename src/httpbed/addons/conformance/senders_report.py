@@ -10,8 +10,6 @@ from typing import Any
 from httpbed.report.document import NoteMaker, ReportInput
 from httpbed.report.phrasing import Remark, few, in_one_line
 
-OVER = {"tcp": "TCP", "quic": "QUIC"}
-
 
 def failed(manifest: Mapping[str, Any]) -> Iterator[Remark]:
     """Name each sender that did not pass its conformance test.
@@ -78,14 +76,10 @@ def _reasons(node: Mapping[str, Any]) -> str:
 def named(sender: Mapping[str, Any]) -> str:
     """Name a sender with its program, HTTP version, transport and congestion control."""
     program = f"{sender['implementation']} {sender['version']}".strip()
-    over = OVER[sender["transport"]]
+    over = sender["transport"].upper()
     if version := sender.get("http_version"):
         over = f"HTTP/{version} over {over}"
-    return f"{program} as a sender of {over} with {_control(sender)}"
-
-
-def _control(sender: Mapping[str, Any]) -> str:
-    return str(sender["congestion_control"])
+    return f"{program} as a sender of {over} with {sender['congestion_control']}"
 
 
 def _command(name: str, node: Mapping[str, Any], options: Sequence[str]) -> str:
@@ -94,7 +88,7 @@ def _command(name: str, node: Mapping[str, Any], options: Sequence[str]) -> str:
     version = sender.get("http_version", "3" if sender["transport"] == "quic" else "1.1")
     words = ["httpbed", "conformance", name, "--http-version", version]
     if sender["transport"] == "tcp" or node.get("chosen"):
-        words += ["--congestion-control", _control(sender)]
+        words += ["--congestion-control", sender["congestion_control"]]
     words += [f"--knob={name}={value}" for name, value in node.get("set", {}).items()]
     return shlex.join([*words, *options])
 

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpbed.experiment.workload import Sender
+from httpbed.store import packet_log
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -76,12 +77,6 @@ class Sent:
     def where(self, chosen: Flags | Numbers) -> Sent:
         """Return the chosen packets."""
         return Sent(**{name: getattr(self, name)[chosen] for name in self.__annotations__})
-
-    def full_payload(self) -> int:
-        """Return the payload of a full packet: the most frequent of at least half the largest."""
-        large = self.payload[2 * self.payload >= self.payload.max(initial=0)]
-        values, counts = np.unique(large, return_counts=True)
-        return int(values[np.argmax(counts)]) if len(values) else 0
 
 
 @dataclass(frozen=True)
@@ -164,7 +159,7 @@ class Transfer:
     @cached_property
     def full(self) -> int:
         """Payload of a full packet of the sender."""
-        return max(1, self.data.full_payload())
+        return max(1, packet_log.full_size(self.data.payload))
 
     @cached_property
     def held_back_ns(self) -> int | None:

@@ -39,7 +39,7 @@ def test_a_log_is_read_by_direction_without_copies() -> None:
     sender, none = packets_of(log, 1, 2)
     assert len(sender) == 6
     assert list(np.flatnonzero(sender.lost)) == [1]
-    assert sender.full_bytes() == 1500
+    assert packet_log.full_size(sender.bytes) == 1500
     assert len(none) == 0
 
 

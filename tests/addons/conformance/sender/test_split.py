@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from httpbed.addons.conformance import competition
 from httpbed.addons.conformance.flight import Packets
+from httpbed.addons.conformance.networks import Network
 from httpbed.trial.fairness import jain
 
 RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
@@ -36,8 +37,7 @@ def test_two_flows_share_a_bottleneck() -> None:
         [fast, slow],
         bottleneck,
         sent=[fast, slow],
-        rate_bit_s=10e6,
-        delay_s=0.02,
+        network=Network("", 10_000_000, 0.04, 100),
         interval_s=(1.0, 5.0),
     )
     assert found.shares == pytest.approx([0.75, 0.25], abs=0.001)
@@ -57,7 +57,8 @@ def test_what_is_still_under_way_is_not_lost() -> None:
     queue = Packets(sent.sent_s, left_s, sent.bytes, sent.number)
     came_s = left_s[kept & (left_s < 10)]
     received = Packets(came_s, came_s, sent.bytes[: len(came_s)], np.arange(len(came_s)))
+    network = Network("", 10_000_000, 1.0, 100)
     found = competition.split(
-        [received], queue, sent=[sent], rate_bit_s=1e7, delay_s=0.5, interval_s=(1.0, 8.0)
+        [received], queue, sent=[sent], network=network, interval_s=(1.0, 8.0)
     )
     assert found.lost == pytest.approx([0.25], abs=0.002)
