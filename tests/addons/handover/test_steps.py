@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from httpbed.addons.handover import handover_steps as handover
+from httpbed.addons.handover.handover_addition import ADDITION
 from httpbed.addons.handover.handover_model import Handover
 from httpbed.addons.handover.handover_steps import HandoverPlan, Step
 from httpbed.bed.machine.backend import Backend
@@ -128,8 +129,8 @@ def test_the_emulators_trigger_counts_deliveries_on_the_first_link() -> None:
 
 def test_only_a_nat_rebinding_has_a_nat() -> None:
     """The NAT is on the first link."""
-    assert handover.nat(trial(HANDED_OVER).scenario()) == ()
-    assert handover.nat(scenario(kind="NAT rebinding")) == (0,)
+    assert ADDITION.nat(trial(HANDED_OVER).scenario()) == ()
+    assert ADDITION.nat(scenario(kind="NAT rebinding")) == (0,)
 
 
 def scenario(**changes: Any) -> Scenario:

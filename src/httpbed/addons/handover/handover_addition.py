@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from httpbed.addons.handover import (
@@ -84,11 +84,17 @@ class HandoverAddition(TrialAddition):
 
     def nat(self, scenario: Scenario) -> Collection[int]:
         """Return the links whose NAT forgets its mappings."""
-        return handover_steps.nat(scenario)
+        handover = handover_of(scenario)
+        is_rebound = handover is not None and handover.kind == "NAT rebinding"
+        return scenario.access_links[:1] if is_rebound else ()
 
     def plan(self, planned: PlannedParts) -> HandoverPlan | None:
         """Plan the hand-overs of a scenario."""
-        return handover_steps.plan(planned.scenario, planned.network)
+        handover, monitor = handover_of(planned.scenario), planned.network.monitor
+        if handover is None or monitor is None:
+            return None
+        monitor = replace(monitor, file_bytes=handover_steps.MONITOR_BYTES)
+        return HandoverPlan(handover, planned.network.access, monitor)
 
     def read(self, files: AttemptFiles) -> HandoverEvidence | None:
         """Read when the client's network changed."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ class _Reader:
     def changes(self, triggered_ns: int | None) -> Iterator[HandoverChange]:
         counted = isinstance(self.handover.when, AfterBytes)
         decisive = DECISIVE.get(self.handover.kind)
-        for number, done in groupby(self.done, key=lambda step: step.number):
+        for number, done in groupby(self.done, key=attrgetter("number")):
             steps = list(done)
             decisive_step = next((step for step in steps if step.what == decisive), None)
             if decisive_step is None:
@@ -172,8 +173,8 @@ class _Reader:
         spans: dict[str, list[tuple[int, int]]] = {}
         for step in self.done:
             if step.what == "detach":
-                own = f" {self._address(step.link)}/"
-                gone[step.link] = self._by_kernel(step, _deleted(own))[0]
+                address = f" {self._address(step.link)}/"
+                gone[step.link], _ = self._by_kernel(step, _deleted(address))
             elif step.what == "attach" and step.link in gone:
                 spans.setdefault(step.link, []).append((gone.pop(step.link), step.began_ns))
         for link, since_ns in gone.items():
@@ -182,7 +183,7 @@ class _Reader:
 
     def destroyed(self) -> Iterator[tuple[int, int]]:
         """Yield for each hand-over how long TCP sockets outlived their address, in ns."""
-        for number, done in groupby(self.done, key=lambda step: step.number):
+        for number, done in groupby(self.done, key=attrgetter("number")):
             steps = {step.what: step for step in done}
             if "detach" in steps and "destroy" in steps:
                 gone_ns, _ = self._by_kernel(steps["detach"], _deleted())
@@ -197,15 +198,16 @@ class _Reader:
     def _address(self, link: str) -> str:
         return next(path.client_address for path in self.hop.paths if path.names[0] == link)
 
-    def _time_and_source(self, one: CompletedStep) -> tuple[int, str]:
-        if one.what in BY_EMULATOR:
-            return self._by_emulator(one)
-        return self._by_kernel(one, _deleted() if one.what == "detach" else _preferred)
+    def _time_and_source(self, step: CompletedStep) -> tuple[int, str]:
+        if step.what in BY_EMULATOR:
+            return self._by_emulator(step)
+        return self._by_kernel(step, _deleted() if step.what == "detach" else _preferred)
 
     def _by_kernel(self, step: CompletedStep, is_meant: Callable[[str], bool]) -> tuple[int, str]:
         """Return the time and source of the kernel's first message on a step."""
-        first = bisect_left(self.messages, step.began_ns - EARLY_NS, key=_when)
-        last = bisect_right(self.messages, step.ended_ns + EARLY_NS, key=_when)
+        came_ns = attrgetter("at_ns")
+        first = bisect_left(self.messages, step.began_ns - EARLY_NS, key=came_ns)
+        last = bisect_right(self.messages, step.ended_ns + EARLY_NS, key=came_ns)
         meant = (message.at_ns for message in self.messages[first:last] if is_meant(message.text))
         at_ns = next(meant, None)
         if at_ns is None:
@@ -213,7 +215,8 @@ class _Reader:
         return min(at_ns, step.ended_ns), "the kernel"
 
     def _by_emulator(self, step: CompletedStep) -> tuple[int, str]:
-        index = bisect_left(self._commanded, step.began_ns - EARLY_NS, key=_when_made)
+        earliest_ns = step.began_ns - EARLY_NS
+        index = bisect_left(self._commanded, earliest_ns, key=itemgetter("at_ns"))
         for change in self._commanded[index:]:
             if change["link"] == step.link and change["change"] == BY_EMULATOR[step.what]:
                 return change["at_ns"], "the emulator"
@@ -221,8 +224,8 @@ class _Reader:
 
     @cached_property
     def _commanded(self) -> list[Mapping[str, Any]]:
-        made = [one for one in self.link["changes"] if one["by"] == "command"]
-        return sorted(made, key=_when_made)
+        commanded = (change for change in self.link["changes"] if change["by"] == "command")
+        return sorted(commanded, key=itemgetter("at_ns"))
 
 
 def _deleted(what: str = "") -> Callable[[str], bool]:
@@ -231,14 +234,6 @@ def _deleted(what: str = "") -> Callable[[str], bool]:
 
 def _preferred(text: str) -> bool:
     return f" metric {PREFERRED_METRIC} " in f"{text} " and not text.startswith("Deleted")
-
-
-def _when(message: KernelMessage) -> int:
-    return message.at_ns
-
-
-def _when_made(change: Mapping[str, Any]) -> int:
-    return int(change["at_ns"])
 
 
 def _done(text: str, zero_ns: int) -> Iterator[CompletedStep]:

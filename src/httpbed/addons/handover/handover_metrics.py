@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
 from httpbed.addons.handover import handover_deliveries
@@ -182,8 +183,8 @@ class ObservedHandovers:
     def begun(self, link: str, window: HandoverWindow) -> list[Mapping[str, Any]]:
         """Return the client's connections that were first seen on a link within a window."""
         known = self._begun.get(link, [])
-        first = bisect_left(known, window.change.ordered_ns, key=_when)
-        last = bisect_left(known, window.until_ns, key=_when)
+        first = bisect_left(known, window.change.ordered_ns, key=itemgetter(0))
+        last = bisect_left(known, window.until_ns, key=itemgetter(0))
         return [one for _, one in known[first:last]]
 
     @cached_property
@@ -197,7 +198,7 @@ class ObservedHandovers:
             ):
                 at_ns = connection["client_first_ns"] - self.evidence.link["started_ns"]
                 begun.setdefault(connection["link"], []).append((at_ns, connection))
-        return {link: sorted(known, key=_when) for link, known in begun.items()}
+        return {link: sorted(known, key=itemgetter(0)) for link, known in begun.items()}
 
     @cached_property
     def _validated(self) -> list[tuple[int, str]]:
@@ -224,10 +225,6 @@ class ObservedHandovers:
             link: tuple(accumulate((bins[bin_] for bin_ in sorted(bins)), initial=0))
             for link, bins in self.observed.deliveries.items()
         }
-
-
-def _when(known: tuple[int, Mapping[str, Any]]) -> int:
-    return known[0]
 
 
 def done_ns(

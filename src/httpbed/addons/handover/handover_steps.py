@@ -24,7 +24,6 @@ from httpbed.addons.handover.handover_model import (
 from httpbed.base import units
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.network_commands import Access
-from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
@@ -242,21 +241,6 @@ def with_trigger(scenario: Scenario, topology: Topology) -> Topology:
     events = [*links[first].events, Event(name=TRIGGER, when=when)]
     links[first] = links[first].model_copy(update={"events": events})
     return topology.model_copy(update={"links": links})
-
-
-def nat(scenario: Scenario) -> tuple[int, ...]:
-    """Return the indices of links whose NAT forgets its mappings."""
-    rebinds = scenario.handover is not None and scenario.handover.kind == "NAT rebinding"
-    return scenario.access_links[:1] if rebinds else ()
-
-
-def plan(scenario: Scenario, net: NetworkPlan) -> HandoverPlan | None:
-    """Plan the hand-overs of a scenario in its network."""
-    handover = handover_of(scenario)
-    if handover is None or net.monitor is None:
-        return None
-    monitor = replace(net.monitor, file_bytes=MONITOR_BYTES)
-    return HandoverPlan(handover, net.access, monitor)
 
 
 def _deletion(handover: Handover, left: str, after_s: float = 0.0) -> Iterator[Step]:

@@ -31,10 +31,9 @@ from httpbed.experiment.handover import HandoverEvent
 from httpbed.report.figures import MARKERS, WIDE_IN, WIDTH_IN, round_ticks
 from httpbed.report.series import SINCE, Sign, colours, legend
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
+from httpbed.results.sample import Floats
 from httpbed.store import attempts
 from httpbed.store.results import Results
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,6 @@ class Timeline:
 
     block: int
     trial: str
-    attempt: int
     levels: Mapping[str, str]
     outcome: str
     curve: Curve
@@ -86,7 +84,6 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     return Timeline(
         block=row["block"],
         trial=row["trial"],
-        attempt=row["attempt"],
         levels=results.levels(row),
         outcome=row["outcome"],
         curve=curve,
@@ -175,8 +172,8 @@ class Panel:
 
     def every(self) -> Iterator[Timeline]:
         """Yield all trials."""
-        for found in self.treatments.values():
-            yield from found
+        for trials in self.treatments.values():
+            yield from trials
 
 
 def are_alone(trials: Iterable[Timeline]) -> bool:
@@ -188,7 +185,8 @@ def overlay(panels: list[Panel]) -> VisibleFigure:
     """Draw panels, two in a row, with one legend for all."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.treatments))
     trials = [one for panel in panels for one in panel.every()]
-    columns = _columns(len(panels))
+    # Two in a row, or three where that leaves no hole, or less of one.
+    columns = min(len(panels), 2 if len(panels) in {2, 4} else 3)
     rows = math.ceil(len(panels) / columns)
     width = WIDE_IN if columns > 1 else WIDTH_IN
     legend_columns = 4 if columns > 1 else 2
@@ -196,7 +194,7 @@ def overlay(panels: list[Panel]) -> VisibleFigure:
     height = (PANEL_IN if columns > 1 else ALONE_IN) * rows + 0.35 + legend_in
     figure = VisibleFigure(figsize=(width, height), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    most = _corners_of_each(len(trials))
+    most = max(MIN_CORNERS, min(MAX_OF_ONE, MAX_CORNERS // max(1, len(trials))))
     top = max((trial.curve.end_bytes for trial in trials), default=0.0)
     for axes, panel in zip(grid.flat, panels, strict=False):
         _panel(axes, panel, names, most=most, tolerance=TOLERANCE * top)
@@ -212,15 +210,6 @@ def overlay(panels: list[Panel]) -> VisibleFigure:
         }
         legend(figure, signs, legend_columns)
     return figure
-
-
-def _columns(panels: int) -> int:
-    """Two in a row, or three where that leaves no hole, or less of one."""
-    return min(panels, 2 if panels in {2, 4} else 3)
-
-
-def _corners_of_each(lines: int) -> int:
-    return max(MIN_CORNERS, min(MAX_OF_ONE, MAX_CORNERS // max(1, lines)))
 
 
 def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: float) -> None:

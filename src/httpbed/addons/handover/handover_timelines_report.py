@@ -67,13 +67,12 @@ def plots(findings: Findings, results: Results) -> list[Plot]:
     """Draw each condition of a campaign with hand-overs; none where there is nothing to draw."""
     if not has_handovers(findings):
         return []
-    found = by_treatment(results, attempts.valid(results))
-    drawn = findings.conditions[:MAX_FIGURES]
-    drawn_plots = [
-        _plot(findings, results, condition, number, found)
-        for number, condition in enumerate(drawn, start=1)
-    ]
-    return [plot for plot in drawn_plots if plot is not None]
+    by_key = by_treatment(results, attempts.valid(results))
+    drawn = (
+        _plot(findings, results, condition, number, by_key)
+        for number, condition in enumerate(findings.conditions[:MAX_FIGURES], start=1)
+    )
+    return [plot for plot in drawn if plot is not None]
 
 
 def undrawn(findings: Findings) -> str:
@@ -122,11 +121,17 @@ def choose(
     kept = {title: rows[:MAX_COLOURS] for title, rows in list(groups.items())[:MAX_PANELS]}
     rows = [row for group in kept.values() for row in group]
     lines = max(1, MAX_LINES // max(1, len(rows)))
-    others = _telling(findings, condition, split)
+    others, names = _telling(findings, condition, split), results.experiment.factors
     panels = [
         Panel(
             title,
-            {treatment(row.levels, others): _read(results, row, by_key, lines) for row in group},
+            {
+                treatment(row.levels, others): tuple(
+                    handover_timelines.timeline(results, attempt)
+                    for attempt in by_key.get(treatment_key(row.levels, names), ())[:lines]
+                )
+                for row in group
+            },
         )
         for title, group in kept.items()
     ]
@@ -165,11 +170,6 @@ def _telling(findings: Findings, condition: Condition, split: str) -> list[str]:
         for name in findings.others
         if name != split and len({row.levels[name] for row in condition.rows}) > 1
     ]
-
-
-def _read(results: Results, row: Row, found: Attempts, most: int) -> tuple[Timeline, ...]:
-    key = treatment_key(row.levels, results.experiment.factors)
-    return tuple(handover_timelines.timeline(results, one) for one in found.get(key, [])[:most])
 
 
 def _left_out(groups: Mapping[str, list[Row]], kept: Mapping[str, list[Row]]) -> Iterator[str]:
