@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.calibration import cell_runner, cells, session
+from httpbed.addons.calibration import cell_runner, cells, evidence, session
 from httpbed.addons.calibration.cell import DOWN, UP, Cell
 from httpbed.addons.calibration.cell_runner import Bench
 from httpbed.addons.calibration.session import Verdict
@@ -75,7 +75,7 @@ def verdict(cell: Cell, folder: Path, tamper: Tamper = honest) -> Verdict:
         asyncio.run(cell_runner.run(cell, bench, folder / "cell"))
     except BedError as error:
         return session.broken(cell, str(error))
-    return session.judge(cell, session.read_evidence(cell, folder / "cell", {}, SEED))
+    return session.judge(cell, evidence.read(cell, folder / "cell", {}, SEED))
 
 
 def failed(found: Verdict) -> set[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.calibration import cell_runner, session
+from httpbed.addons.calibration import cell_runner, evidence
 from httpbed.addons.calibration.cell import DOWN, Cell, Flow, Train
 from httpbed.addons.calibration.cell_runner import Bench
 from httpbed.addons.calibration.evidence import Passage
@@ -77,7 +77,7 @@ def taken(
     for attempt in range(ATTEMPTS):
         place = folder / f"{backend}-{attempt}"
         asyncio.run(cell_runner.run(BURST, Bench(root, SEED, backend, tamper=tamper), place))
-        passage = session.read_evidence(BURST, place, {}, SEED).passages[DOWN]
+        passage = evidence.read(BURST, place, {}, SEED).passages[DOWN]
         sent, seen = len(passage.sent_s), len(passage.arrived_s)
         assert seen, f"{backend}: of {sent} packets none was seen; {sorted(place.rglob('*'))}"
         if not stretched(passage):

@@ -28,7 +28,6 @@ def passage(sent: Floats, sizes: Sequence[int], leaves: Floats, numbers: Sequenc
         sizes=np.asarray(sizes, dtype=np.int64),
         sent_s=sent,
         done_s=sent,
-        planned_s=sent,
         number=arrived,
         arrived_s=leaves[arrived] + FLOOR_S,
         bytes=np.asarray(sizes, dtype=np.int64)[arrived],

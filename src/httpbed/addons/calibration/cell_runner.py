@@ -91,8 +91,7 @@ async def run(cell: Cell, bench: Bench, folder: Path) -> None:
         tmpfs_bytes=MEMORY_BYTES,
     )
     async with sandbox(spec) as supervisor:
-        run = _Run(cell, bench.tamper(planned), supervisor, folder, polls=bench.polls)
-        await run.perform()
+        await _Run(cell, bench.tamper(planned), supervisor, folder, polls=bench.polls).perform()
     scratch.rmdir()
 
 
@@ -107,7 +106,9 @@ class _Run:
     async def perform(self) -> None:
         """Make the network, send, wait, and collect the evidence."""
         emulator = await running_network.build(self.supervisor, self.planned.processes)
-        receivers = [await self._begin(_receiver(flow)) for flow in self.cell.flows]
+        receivers = [
+            await Dialogue.begin(self.supervisor, _receiver(flow)) for flow in self.cell.flows
+        ]
         await emulator.start_counting()
         failures = sum(await asyncio.gather(*self._senders()))
         await asyncio.sleep(self.cell.settle_s)
@@ -125,7 +126,7 @@ class _Run:
 
     async def _finish(self, spec: ProcessSpec) -> int:
         """Run a probe to its end; return how many packets the probe itself lost."""
-        probe = await self._begin(spec)
+        probe = await Dialogue.begin(self.supervisor, spec)
         stopped = await probe.wait_for("result", self.cell.lasts_s())
         return int(stopped["failures"])
 
@@ -165,9 +166,6 @@ class _Run:
             "out": f"{TRIAL_FOLDER}/{sent_file(flow.direction)}",
         }
         return _probe("send", HOSTS[flow.direction], f"send-{flow.direction}.json", options)
-
-    async def _begin(self, spec: ProcessSpec) -> Dialogue:
-        return await Dialogue.begin(self.supervisor, spec)
 
 
 def _receiver(flow: Flow) -> ProcessSpec:

@@ -114,12 +114,11 @@ def all_cells(scale: Scale) -> list[Cell]:
 
 def floor() -> Cell:
     """The link without impairments: the machine's own delay, and a complete transfer."""
-    claims: list[Claim] = [claim(way) for way in BOTH for claim in (Floor, Complete)]
     return Cell(
         name="no impairment",
         link={},
         flows=_both_ways(Train(250, SMALL_PACKET, 2e-3)),
-        claims=tuple(claims),
+        claims=tuple(claim for way in BOTH for claim in (Floor(way), Complete(way))),
         covers={"delay_s": 0.0, "loss": 0.0},
     )
 
@@ -197,14 +196,13 @@ def goodput() -> Cell:
 
 def delay_cell(delay_ms: float, samples: int) -> Cell:
     """Packets far apart from each other, each delayed."""
-    claims: list[Claim] = []
-    for way in BOTH:
-        claims += [Delay(way, delay_ms / 1e3), Complete(way)]
     return Cell(
         name=f"delay {delay_ms:g} ms",
         link={"delay": f"{delay_ms:g} ms"},
         flows=_both_ways(Train(samples, SMALL_PACKET, 2e-3)),
-        claims=tuple(claims),
+        claims=tuple(
+            claim for way in BOTH for claim in (Delay(way, delay_ms / 1e3), Complete(way))
+        ),
         settle_s=0.2 + delay_ms / 1e3,
         covers={"delay_s": delay_ms / 1e3},
     )

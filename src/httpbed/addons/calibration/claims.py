@@ -132,14 +132,14 @@ class Delay:
 
     def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare the median."""
-        _, delays = evidence.passages[self.direction].delays_s()
+        median = evidence.passages[self.direction].median_delay_s()
         floor = evidence.floor_s.get(self.direction, 0.0)
         return [
             Finding(
                 what=f"median delay {DIRECTIONS[self.direction]}",
                 unit="s",
                 expected=self.delay_s,
-                achieved=float(np.median(delays)) - floor if len(delays) else None,
+                achieved=None if median is None else median - floor,
                 tolerance=DELAY_TOLERANCE_S,
                 reason=f"a wake-up; the machine's own {floor * 1e6:.0f} us are taken off",
             )
@@ -154,13 +154,12 @@ class Floor:
 
     def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Reject a machine on which no delay can be trusted."""
-        _, delays = evidence.passages[self.direction].delays_s()
         return [
             Finding(
                 what=f"the machine's own delay {DIRECTIONS[self.direction]}",
                 unit="s",
                 expected=0.0,
-                achieved=float(np.median(delays)) if len(delays) else None,
+                achieved=evidence.passages[self.direction].median_delay_s(),
                 tolerance=FLOOR_LIMIT_S,
                 reason="above 1 ms at the median the machine is too busy to measure on",
             )
@@ -240,8 +239,8 @@ class Goodput:
 
 def floors(passages: Mapping[int, Passage]) -> dict[int, float]:
     """Median one-way delay of each direction of an unimpaired link."""
-    medians = {direction: passage.delays_s()[1] for direction, passage in passages.items()}
-    return {direction: float(np.median(of)) for direction, of in medians.items() if len(of)}
+    medians = {direction: passage.median_delay_s() for direction, passage in passages.items()}
+    return {direction: median for direction, median in medians.items() if median is not None}
 
 
 def exact(what: str, observed: Iterable[int] | None, expected: Iterable[int]) -> Finding:
@@ -339,28 +338,17 @@ class Complete:
 def instrument(evidence: CellEvidence) -> list[Finding]:
     """Judge what all cells share: frames of wire size, and no packet lost by the measurement."""
     link = evidence.link
+    oversize = float(link["oversize_frames"])
     lost = link["socket_drops"] + link["send_failures"] + evidence.remarks.get("failures", 0)
     reason = "a machine too busy to send or read in time measures nothing; try a quieter one"
     frames = f"an IP packet is at most {MTU_BYTES} bytes: more is an offload that is not off"
     findings = [
         Finding(MEASURING, "packets", 0.0, float(lost), 0.0, reason),
-        Finding(
-            "frames that no wire carries",
-            "packets",
-            0.0,
-            float(link["oversize_frames"]),
-            0.0,
-            frames,
-        ),
+        Finding("frames that no wire carries", "packets", 0.0, oversize, 0.0, frames),
     ]
-    return findings + [_reached(evidence, direction) for direction in evidence.passages]
-
-
-def _reached(evidence: CellEvidence, direction: int) -> Finding:
-    sent, counted = (
-        len(evidence.passages[direction].sizes),
-        evidence.counted(direction)["packets"]["in"],
-    )
-    label = f"packets entered {DIRECTIONS[direction]}"
     reason = "all that were sent and nothing else: numbers are what fates are compared by"
-    return Finding(label, "packets", float(sent), float(counted), 0.0, reason)
+    for direction, passage in evidence.passages.items():
+        label, sent = f"packets entered {DIRECTIONS[direction]}", float(len(passage.sizes))
+        entered = float(evidence.counted(direction)["packets"]["in"])
+        findings.append(Finding(label, "packets", sent, entered, 0.0, reason))
+    return findings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from httpbed.addons.calibration.cell import Cell, Flow
 from httpbed.base import seeds
 from httpbed.experiment.kept import LINK_RESULT
 
@@ -63,7 +64,6 @@ class Passage:
     """When each packet was handed to the kernel, by number."""
     done_s: Floats
     """When the call returned: the packet was on the wire by then."""
-    planned_s: Floats
     number: Numbers
     """Number of each arrival, in order of time; -1 if damage hides it."""
     arrived_s: Floats
@@ -88,6 +88,11 @@ class Passage:
         known = self.number >= 0
         numbers, first = np.unique(self.number[known], return_index=True)
         return numbers, self.arrived_s[known][first] - self.sent_s[numbers]
+
+    def median_delay_s(self) -> float | None:
+        """Return the median of the one-way delays; None if nothing arrived."""
+        _, delays = self.delays_s()
+        return float(np.median(delays)) if len(delays) else None
 
 
 @dataclass(frozen=True)
@@ -118,13 +123,11 @@ class CellEvidence:
         return counters
 
 
-def read(
-    folder: Path, sizes: Mapping[int, Sequence[int]], floor_s: Mapping[int, float], seed: int
-) -> CellEvidence:
-    """Read the evidence in ``folder``; ``sizes`` are the bytes of the packets by direction."""
+def read(cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int) -> CellEvidence:
+    """Read the evidence of a cell in ``folder``."""
     stream = folder / STREAM_FILE
     return CellEvidence(
-        passages={way: _passage(folder, way, bytes_) for way, bytes_ in sizes.items()},
+        passages={flow.direction: _passage(folder, flow) for flow in cell.flows},
         link=json.loads((folder / RESULT).read_text()),
         floor_s=floor_s,
         seed=seed,
@@ -133,16 +136,15 @@ def read(
     )
 
 
-def _passage(folder: Path, direction: int, sizes: Sequence[int]) -> Passage:
-    sent = np.fromfile(folder / sent_file(direction), SENT)
-    received = np.fromfile(folder / received_file(direction), RECEIVED)
+def _passage(folder: Path, flow: Flow) -> Passage:
+    sent = np.fromfile(folder / sent_file(flow.direction), SENT)
+    received = np.fromfile(folder / received_file(flow.direction), RECEIVED)
     received = received[np.argsort(received["arrived"], kind="stable")]
     unknown = (received["flags"] & UNKNOWN) != 0
     return Passage(
-        sizes=np.asarray(sizes, dtype=np.int64),
+        sizes=np.asarray(flow.sizes(), dtype=np.int64),
         sent_s=sent["sent"] / 1e9,
         done_s=sent["done"] / 1e9,
-        planned_s=sent["planned"] / 1e9,
         number=np.where(unknown, -1, received["number"].astype(np.int64)),
         arrived_s=received["arrived"] / 1e9,
         bytes=received["bytes"].astype(np.int64),

@@ -114,19 +114,11 @@ async def _one(
         except BedError as error:
             reason = str(error)
             continue
-        observed = read_evidence(cell, place, floor_s, bench.seed)
+        observed = evidence.read(cell, place, floor_s, bench.seed)
         judged = judge(cell, observed), claims.floors(observed.passages)
         if judged[0].measured:
             return judged
     return judged or (broken(cell, reason), {})
-
-
-def read_evidence(
-    cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int
-) -> CellEvidence:
-    """Read the evidence of a cell."""
-    sizes = {flow.direction: flow.sizes() for flow in cell.flows}
-    return evidence.read(folder, sizes, floor_s, seed)
 
 
 def judge(cell: Cell, observed: CellEvidence) -> Verdict:
