@@ -23,6 +23,10 @@ from httpbed.bed.network.fates import draws
 EXACT = "computed from the seed, packet by packet: not one may differ"
 THREE_SIGMA = "3 standard errors: 0.3 % of all seeds would be outside, this one is not"
 MTU_BYTES = 1500
+HEADERS_BYTES = 52
+"""IPv4, TCP and its time stamps (RFC 7323)."""
+SKIP_S = 0.5
+"""Of a TCP connection: slow start, and the first losses."""
 MEASURING = "packets lost by the measuring"
 LATENESS_S = 5e-3
 """A lateness at which a trial is invalid; the emulator may be as late at once."""
@@ -204,15 +208,10 @@ class Goodput:
     bit_s: float
     """Of the link."""
     share: float
-    packet_bytes: int = 1500
-    headers_bytes: int = 52
-    """IPv4, TCP and its time stamps (RFC 7323)."""
-    skip_s: float = 0.5
-    """Slow start, and the first losses."""
 
     def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare with the share of the rate that headers leave."""
-        expected = self.bit_s * (self.packet_bytes - self.headers_bytes) / self.packet_bytes
+        expected = self.bit_s * (MTU_BYTES - HEADERS_BYTES) / MTU_BYTES
         return [
             Finding(
                 what=f"TCP goodput {DIRECTIONS[self.direction]}",
@@ -229,7 +228,7 @@ class Goodput:
         if samples is None or len(samples) < MIN_PACKETS:
             return None
         arrived_s = samples["at"] / 1e9
-        late = np.flatnonzero(arrived_s >= arrived_s[0] + self.skip_s)
+        late = np.flatnonzero(arrived_s >= arrived_s[0] + SKIP_S)
         if len(late) < MIN_PACKETS:
             return None
         first, last = late[0], late[-1]
