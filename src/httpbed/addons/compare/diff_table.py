@@ -1,9 +1,9 @@
-"""Compared treatments as a table and as JSON values, and what ``httpbed diff`` says of them."""
+"""Compared treatments as a table and as JSON values, and the sentences of ``httpbed diff``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -152,10 +152,13 @@ def _tone(difference: TreatmentDifference, metric: str) -> Tone:
 def sentence(differences: Sequence[TreatmentDifference]) -> str:
     """Sum up the treatments in one line."""
     kinds = ("lower", "higher", "equal", "open")
-    counts = {kind: sum(difference.change == kind for difference in differences) for kind in kinds}
-    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    many = len(differences) > 1
-    return f"{len(differences)} treatment{'s' * many}: {found}"
+    return counted([difference.change for difference in differences], kinds)
+
+
+def counted(verdicts: Sequence[str], kinds: Iterable[str]) -> str:
+    """Count treatments by their verdicts: ``3 treatments: 2 lower, 1 open``."""
+    counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts)
+    return f"{len(verdicts)} treatment{'s' * (len(verdicts) != 1)}: {counts}"
 
 
 def notes(

@@ -85,10 +85,11 @@ class _Builder:
     def draft(self) -> Draft:
         roles = self._roles()
         topology = self._topology()
-        kind, metric = ("page", "page_load_time") if self._pages() else ("download", "request_time")
+        is_page = "page" in self._options.values
+        kind, metric = ("page", "page_load_time") if is_page else ("download", "request_time")
         workload = {"kind": kind, **self._filled("workload", ("workload",))}
-        groups = list(_groups(self._options, self._offered, self._factors))
-        base = _base(self._options, self._offered, self._factors)
+        groups = list(self._groups())
+        base = self._base()
         document = {
             **_header(self._options),
             **({"roles": roles} if "proxy" in self._factors else {}),
@@ -100,9 +101,6 @@ class _Builder:
             "report": {"metric": metric, **({"base": base} if base else {})},
         }
         return Draft(document, self._remarks(), self._flags)
-
-    def _pages(self) -> tuple[str, ...]:
-        return self._options.values.get("page", ())
 
     def _roles(self) -> dict[str, Any]:
         """Return the roles, or a reference to the factor of them if proxies are varied."""
@@ -214,6 +212,69 @@ class _Builder:
         self._flags["factors", name] = flag
         return {"factor": name}
 
+    def _groups(self) -> Iterator[dict[str, Any]]:
+        """Cross what differs; where there is no proxy, its settings are not varied."""
+        once = self._settings_of_proxies()
+        crossings = list(self._crossings())
+        if not once:
+            yield from ({"name": name, "levels": levels} for name, levels in crossings)
+            return
+        for name, levels in crossings or [("all", {})]:
+            proxies = levels.get("proxy", list(self._factors["proxy"]))
+            between = [level for level in proxies if level != NONE]
+            if between:
+                yield {"name": f"{name}, with a proxy", "levels": {**levels, "proxy": between}}
+            if NONE in proxies:
+                without = {**levels, "proxy": [NONE], **once}
+                yield {"name": f"{name}, without a proxy", "levels": without}
+
+    def _settings_of_proxies(self) -> dict[str, list[str]]:
+        """Return one level of each factor that sets a proxy, if treatments without a proxy run."""
+        if NONE not in self._options.values["proxy"] or "proxy" not in self._factors:
+            return {}
+        varied = [
+            knob for knob in self._options.knobs if knob.role == "proxy" and len(knob.values) > 1
+        ]
+        names = [
+            next(name for name in (f"proxy_{knob.name}", knob.name) if name in self._factors)
+            for knob in varied
+        ]
+        return {name: [next(iter(self._factors[name]))] for name in names}
+
+    def _crossings(self) -> Iterator[tuple[str, dict[str, list[str]]]]:
+        """Yield the groups of combinations with the same algorithms, if there are several."""
+        by_algorithms = boxes(self._offered)
+        if len(by_algorithms) < 2:  # all combinations are one group
+            return
+        for runs, same in by_algorithms.items():
+            title = "fixed by the program" if runs == (FIXED,) else f"chosen: {', '.join(runs)}"
+            for number, box in enumerate(same, start=1):
+                chosen = {
+                    name: list(levels)
+                    for name, levels in zip(ROLES, box, strict=True)
+                    if name in self._factors
+                }
+                name = title if len(same) == 1 else f"{title} ({number})"
+                yield name, {**chosen, CONTROL: list(runs)}
+
+    def _base(self) -> dict[str, str]:
+        """Choose the treatment that all others are compared with: the first of everything.
+
+        With two builds, each treatment is compared with the same of the old build.
+        """
+        if BUILD in self._factors:
+            return {BUILD: BUILDS[0]}
+        values = self._options.values
+        first = (self._options.clients[0].level, values["proxy"][0], values["server"][0])
+        base = {
+            name: level for name, level in zip(ROLES, first, strict=True) if name in self._factors
+        }
+        if CONTROL in self._factors:
+            base[CONTROL] = self._offered[first].runs[0]
+        shown = {option.factor for option in OPTIONS}
+        knobs = [name for name in self._factors if name not in {*base, *shown, *ROLES}]
+        return base | {name: next(iter(self._factors[name])) for name in knobs}
+
     def _remarks(self) -> dict[KeyPath, list[str]]:
         line = self._options.line
         return {
@@ -276,75 +337,6 @@ def _page(text: str) -> str | dict[str, str]:
     """Return a page as experiments name it; its path is absolute, so that the file can move."""
     is_file = text.lower().endswith(".har") or "/" in text  # no name of a page has a slash
     return {"har": str(Path(text).resolve())} if is_file else text
-
-
-def _groups(
-    options: ComparisonOptions, offered: Mapping[Cell, Offer], factors: Factors
-) -> Iterator[dict[str, Any]]:
-    """Cross what differs; where there is no proxy, its settings are not varied."""
-    once = _settings_of_proxies(options, factors)
-    crossings = list(_crossings(offered, factors))
-    if not once:
-        yield from ({"name": name, "levels": levels} for name, levels in crossings)
-        return
-    for name, levels in crossings or [("all", {})]:
-        proxies = levels.get("proxy", list(factors["proxy"]))
-        between = [level for level in proxies if level != NONE]
-        if between:
-            own = {**levels, "proxy": between}
-            yield {"name": f"{name}, with a proxy", "levels": own}
-        if NONE in proxies:
-            own = {**levels, "proxy": [NONE], **once}
-            yield {"name": f"{name}, without a proxy", "levels": own}
-
-
-def _settings_of_proxies(options: ComparisonOptions, factors: Factors) -> dict[str, list[str]]:
-    """Return one level of each factor that sets a proxy, if treatments without a proxy run."""
-    if NONE not in options.values["proxy"] or "proxy" not in factors:
-        return {}
-    varied = [knob for knob in options.knobs if knob.role == "proxy" and len(knob.values) > 1]
-    names = [
-        next(name for name in (f"proxy_{knob.name}", knob.name) if name in factors)
-        for knob in varied
-    ]
-    return {name: [next(iter(factors[name]))] for name in names}
-
-
-def _crossings(
-    offered: Mapping[Cell, Offer], factors: Factors
-) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """Yield the groups of combinations that run with the same algorithms, if there are several."""
-    by_algorithms = boxes(offered)
-    if len(by_algorithms) < 2:  # all combinations are one group
-        return
-    for runs, same in by_algorithms.items():
-        title = "fixed by the program" if runs == (FIXED,) else f"chosen: {', '.join(runs)}"
-        for number, box in enumerate(same, start=1):
-            chosen = {
-                name: list(levels)
-                for name, levels in zip(ROLES, box, strict=True)
-                if name in factors
-            }
-            name = title if len(same) == 1 else f"{title} ({number})"
-            yield name, {**chosen, CONTROL: list(runs)}
-
-
-def _base(
-    options: ComparisonOptions, offered: Mapping[Cell, Offer], factors: Factors
-) -> dict[str, str]:
-    """Choose the treatment that all others are compared with: the first of everything.
-
-    With two builds, each treatment is compared with the same of the old build.
-    """
-    if BUILD in factors:
-        return {BUILD: BUILDS[0]}
-    first = (options.clients[0].level, options.values["proxy"][0], options.values["server"][0])
-    base = {name: level for name, level in zip(ROLES, first, strict=True) if name in factors}
-    if CONTROL in factors:
-        base[CONTROL] = offered[first].runs[0]
-    shown = {option.factor for option in OPTIONS}
-    knobs = [name for name in factors if name not in {*base, *shown, *ROLES}]
-    return base | {name: next(iter(factors[name])) for name in knobs}
 
 
 def _number(text: str) -> str | int:

@@ -176,7 +176,6 @@ INSTEAD: Mapping[str, tuple[str, ...]] = {
 }
 """Options that replace others, and these."""
 OF_PAGES = ("device", "cpu-slowdown")
-BY_NAME: Mapping[str, PlacedOption] = {option.name: option for option in OPTIONS}
 CLIENT, KNOB, REPLICATES, SEED = "CLIENT", "--knob", "--replicates", "--seed"
 CLOCK = "--clock"
 AGAINST = "--against"

@@ -247,9 +247,7 @@ def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
 
 def sentence(changes: Sequence[TreatmentChange]) -> str:
     """Sum up the treatments in one line."""
-    counts = {kind: sum(change.verdict == kind for change in changes) for kind in TONES}
-    found = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return f"{len(changes)} treatment{'s' * (len(changes) != 1)}: {found}"
+    return diff_table.counted([change.verdict for change in changes], TONES)
 
 
 def causes(changes: Sequence[TreatmentChange]) -> Iterator[str]:

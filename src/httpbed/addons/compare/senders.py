@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.addons.compare.options import (
-    BY_NAME,
     NONE,
     ComparisonOptions,
     VersionedClient,
@@ -27,7 +26,7 @@ from httpbed.programs.recipe import Recipe
 Cell = tuple[str, str, str]
 """Levels of client, proxy and server."""
 Box = tuple[tuple[str, ...], ...]
-"""Levels of client, proxy and server, all combinations of which run."""
+"""Levels of client, proxy and server; all their combinations run."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +61,18 @@ def mistakes(
     offered: Mapping[Cell, Offer], options: ComparisonOptions, catalog: Catalog
 ) -> Iterator[Mistake]:
     """Yield algorithms that no sender offers, and combinations for which none is left."""
-    flag = BY_NAME["cc"].flag
     senders = [(catalog.recipes.get(one.sender), one.transport) for one in offered.values()]
     own = [one for recipe, over in senders if recipe for one in _allowed(recipe, over)]
     known = [one for one in dict.fromkeys([*TCP_CONTROLS, *own]) if one != FIXED]
     strange = [one for one in options.values.get("cc", ()) if one not in known]
     for one in strange:
-        yield Mistake(flag, f"no sender offers {one!r}; known: {', '.join(known)}")
+        yield Mistake("--cc", f"no sender offers {one!r}; known: {', '.join(known)}")
     for cell, offer in offered.items():
         recipe = catalog.recipes.get(offer.sender)
         if recipe and not offer.runs and not strange:
             can = ", ".join(_allowed(recipe, offer.transport))
             reason = f"leaves nothing for {named(cell)}: {offer.sender} offers"
-            yield Mistake(flag, f"{reason} {can}", "add one of these")
+            yield Mistake("--cc", f"{reason} {can}", "add one of these")
 
 
 def boxes(offered: Mapping[Cell, Offer]) -> dict[tuple[str, ...], list[Box]]:
