@@ -12,8 +12,8 @@ import pytest
 
 from httpbed.addons.link import described_link, link_plan
 from httpbed.addons.link import link_guest as guests
-from httpbed.addons.link.link_guest_job import PCAP, RANDOM_DEVICE, STDERR, STDOUT, HandedCommand
-from httpbed.addons.link.link_run import LinkRequest
+from httpbed.addons.link.link_guest_job import RANDOM_DEVICE, STDERR, STDOUT, HandedCommand
+from httpbed.addons.link.link_plan import PCAP, LinkRequest
 from httpbed.addons.virtual import boot, job
 from httpbed.addons.virtual.command import INIT, Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
@@ -145,7 +145,7 @@ def test_the_emulator_sleeps_in_virtual_time() -> None:
     """While it polled for a due time, the clock would stand still."""
     spins = [
         link_plan.plan(
-            described_link.describe({}), 7, "cubic", clock=clock
+            LinkRequest((), described_link.describe({}), 7, "af_packet", clock=clock), "cubic"
         ).network.emulator_config["spin_us"]
         for clock in ("real", "virtual")
     ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from httpbed.addons.link import described_link, link_plan
+from httpbed.addons.link.link_plan import LinkRequest
 from httpbed.addons.link.outside_network import Names
 
 
-def planned() -> link_plan.ShellPlan:
-    """Plan a link without impairments."""
-    return link_plan.plan(described_link.describe({}), 7, "cubic", capture=True, log=True)
+def planned(**impairments: str) -> link_plan.ShellPlan:
+    """Plan a link, by default without impairments."""
+    described = described_link.describe(impairments)
+    return link_plan.plan(LinkRequest((), described, 7, "af_packet"), "cubic")
 
 
 def test_everything_of_the_command_goes_over_the_link() -> None:
@@ -21,9 +23,7 @@ def test_everything_of_the_command_goes_over_the_link() -> None:
 
 def test_each_direction_has_losses_of_its_own() -> None:
     """The random streams depend on seed, link and direction."""
-    link = link_plan.plan(
-        described_link.describe({"loss": "4%"}), 7, "cubic"
-    ).network.emulator_config["links"][0]
+    (link,) = planned(loss="4%").network.emulator_config["links"]
     up, down = (way["loss"]["key"] for way in link["directions"])
     assert up != down
 

@@ -20,14 +20,13 @@ from typing import Any, BinaryIO
 from httpbed.addons.link import link_guest_job, link_output
 from httpbed.addons.link import outside_network as wiring
 from httpbed.addons.link.link_guest_job import (
-    LOG,
-    PCAP,
     RANDOM_DEVICE,
     STDERR,
     STDOUT,
     HandedCommand,
 )
-from httpbed.addons.link.link_run import LinkRequest, LinkRun
+from httpbed.addons.link.link_plan import LOG, PCAP, LinkRequest
+from httpbed.addons.link.link_run import LinkRun
 from httpbed.addons.virtual import (
     boot,
     capability,

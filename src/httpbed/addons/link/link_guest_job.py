@@ -10,14 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link.link_run import LinkRequest, run
+from httpbed.addons.link.link_plan import LOG, PCAP, LinkRequest
+from httpbed.addons.link.link_run import run
 from httpbed.addons.virtual import job
 from httpbed.addons.virtual.visible_files import SHARED
 
 STDOUT, STDERR = "stdout", "stderr"
 """Names in the shared folder of what the command prints."""
-PCAP, LOG = "capture.pcapng", "packets.log"
-"""Names in the shared folder of what the emulator records."""
 RANDOM_DEVICE = "random_device.so"
 """Name in the shared folder of the library that the command loads: the loader takes no path with a
 space or a colon."""

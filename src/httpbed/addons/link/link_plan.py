@@ -60,6 +60,29 @@ SYSCTLS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
+class LinkRequest:
+    """A command, and the link in front of it."""
+
+    argv: tuple[str, ...]
+    described: DescribedLink
+    seed: int
+    backend: Backend
+    server: tuple[str, ...] = ()
+    """A program at the far end; none if empty."""
+    names: tuple[str, ...] = ()
+    """Names of the far end, for the command and the server."""
+    exposed: tuple[int, ...] = ()
+    """Ports of this machine's loopback that the command reaches at the far end, and no other."""
+    outside: bool | None = None
+    """Whether it reaches the outside network; None means if possible."""
+    pcap: Path | None = None
+    log: Path | None = None
+    meter: bool = False
+    clock: Clock = "real"
+    """The clock of command and link. With ``virtual``, this process is in a guest."""
+
+
+@dataclass(frozen=True)
 class ShellPlan:
     """Every process but the command."""
 
@@ -75,27 +98,19 @@ class ShellPlan:
         return self.network.end_of(FAR).address
 
 
-def plan(  # noqa: PLR0913 - the last four have names
-    described: DescribedLink,
-    seed: int,
-    congestion_control: str,
-    *,
-    backend: Backend = "af_packet",
-    capture: bool = False,
-    log: bool = False,
-    clock: Clock = "real",
-) -> ShellPlan:
+def plan(request: LinkRequest, congestion_control: str) -> ShellPlan:
     """Plan the link and its far end."""
+    described, log = request.described, f"{TRIAL_FOLDER}/{LOG}" if request.log else None
     net = network_plan.plan(
         described.topology,
         {COMMAND: congestion_control, FAR: congestion_control},
-        seed,
+        request.seed,
         0,
-        records=PacketRecords(capture, f"{TRIAL_FOLDER}/{LOG}" if log else None),
-        backend=backend,
+        records=PacketRecords(request.pcap is not None, log),
+        backend=request.backend,
         files={file.sha256: file.facts for file in described.files},
         live=True,
-        spin_us=0 if clock == "virtual" else emulator.SPIN_US,
+        spin_us=0 if request.clock == "virtual" else emulator.SPIN_US,
     )
     far, own = net.end_of(FAR), net.end_of(COMMAND)
     return ShellPlan(

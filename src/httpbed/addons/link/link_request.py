@@ -14,7 +14,8 @@ from typing import Any
 from httpbed.addons.link import described_link, far_end, link_output
 from httpbed.addons.link.described_link import BOTH, CHANGE, STATE, WAYS, DescribedLink
 from httpbed.addons.link.far_end import SERVER
-from httpbed.addons.link.link_run import HOSTS, LinkRequest
+from httpbed.addons.link.link_plan import LinkRequest
+from httpbed.addons.link.link_run import HOSTS
 from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.machine import backend
 from httpbed.bed.network.link_file import READERS
@@ -54,6 +55,7 @@ def read(
     isolated, outside = values["isolated"], values["outside"]
     if isolated and outside:
         mistakes.append(Mistake("--isolated", "contradicts --outside", "omit one of the two"))
+    stdin, stdout, stderr = map(os.isatty, (0, 1, 2))
     pcap, log = (Path(file) if file else None for file in outputs.values())
     return LinkRequest(
         argv=argv,
@@ -66,14 +68,11 @@ def read(
         outside=outside if isolated or outside else None,
         pcap=pcap,
         log=log,
-        meter=_meter_is_shown(values["meter"]),
+        meter=link_output.meter_is_shown(
+            wanted=values["meter"], stdin=stdin, stdout=stdout, stderr=stderr
+        ),
         clock=values["clock"],
     )
-
-
-def _meter_is_shown(wanted: bool | None) -> bool:
-    stdin, stdout, stderr = map(os.isatty, (0, 1, 2))
-    return link_output.meter_is_shown(wanted=wanted, stdin=stdin, stdout=stdout, stderr=stderr)
 
 
 def _described(

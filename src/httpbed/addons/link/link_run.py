@@ -19,22 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link import (
-    far_end,
-    link_change,
-    link_output,
-    link_plan,
-    outside_network,
-)
-from httpbed.addons.link.described_link import COMMAND, DescribedLink
+from httpbed.addons.link import far_end, link_change, link_output, link_plan, outside_network
+from httpbed.addons.link.described_link import COMMAND
 from httpbed.addons.link.far_end import FarEndServer, WaitingSocket
 from httpbed.addons.link.link_output import ERASE, METER_PERIOD_S, Meter
-from httpbed.addons.link.link_plan import LOG, LOOPBACK, PCAP, SOCKET, ShellPlan
+from httpbed.addons.link.link_plan import LOG, LOOPBACK, PCAP, SOCKET, LinkRequest, ShellPlan
 from httpbed.addons.link.outside_network import Names, WayOut
 from httpbed.base import folders, untrusted_files
-from httpbed.base.clock import Clock
 from httpbed.base.errors import BedError, HostError
-from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import running_network
 from httpbed.bed.network.emulator import LINK_FILES, order
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
@@ -62,29 +54,6 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class LinkRequest:
-    """A command, and the link in front of it."""
-
-    argv: tuple[str, ...]
-    described: DescribedLink
-    seed: int
-    backend: Backend
-    server: tuple[str, ...] = ()
-    """A program at the far end; none if empty."""
-    names: tuple[str, ...] = ()
-    """Names of the far end, for the command and the server."""
-    exposed: tuple[int, ...] = ()
-    """Ports of this machine's loopback that the command reaches at the far end, and no other."""
-    outside: bool | None = None
-    """Whether it reaches the outside network; None means if possible."""
-    pcap: Path | None = None
-    log: Path | None = None
-    meter: bool = False
-    clock: Clock = "real"
-    """The clock of command and link. With ``virtual``, this process is in a guest."""
-
-
-@dataclass(frozen=True)
 class LinkRun:
     """How the command and its link ended."""
 
@@ -106,15 +75,7 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
         ConfigError: No server listens at an exposed port, or the one at the far end cannot serve.
         BedError: The link failed; the command was killed with it.
     """
-    planned = link_plan.plan(
-        request.described,
-        request.seed,
-        _congestion_control(),
-        backend=request.backend,
-        capture=request.pcap is not None,
-        log=request.log is not None,
-        clock=request.clock,
-    )
+    planned = link_plan.plan(request, _congestion_control())
     if os.environ.get(link_change.UPLINK):
         say("this link is inside another: only what reaches the outside crosses both")
     exposed = await far_end.opened(request.exposed)
@@ -202,7 +163,7 @@ class _Bed:
         leading = asyncio.create_task(self._lead_out(way_out))
         far = await self.supervisor.start(self.planned.far)
         emulator = await running_network.build(self.supervisor, self.planned.network.processes)
-        await self.tool(self.planned.route)
+        await run_tool(self.supervisor, self.planned.route)
         outside = "pasta" if await leading else "none"
         if exposed:
             await self._expose(exposed)
@@ -219,10 +180,6 @@ class _Bed:
         relay = link_plan.port_relay(executable(PROBE), peer, exposed, self.scratch)
         if failure := await self._begin_outside(relay):
             raise BedError(failure)
-
-    async def tool(self, spec: ProcessSpec) -> None:
-        """Run a program of the network's set-up."""
-        await run_tool(self.supervisor, spec)
 
     async def command(self, environment: Mapping[str, str], emulator: Emulator) -> Exit:
         """Run the command; stop waiting for it if the link fails."""
@@ -245,7 +202,7 @@ class _Bed:
 
     async def loopback_packets(self) -> int:
         """Return the packets of the command's own loopback."""
-        await self.tool(link_plan.loopback_counters())
+        await run_tool(self.supervisor, link_plan.loopback_counters())
         counters = untrusted_files.text(self.supervisor.folder / LOOPBACK)
         return link_plan.loopback_packets(counters)
 
@@ -313,7 +270,7 @@ class _Bed:
     async def _relay_names(self, names: Names | None) -> None:
         if names is None:
             return
-        await self.tool(link_plan.name_addresses(names))
+        await run_tool(self.supervisor, link_plan.name_addresses(names))
         relay = link_plan.name_relay(executable(PROBE), names, self.scratch)
         if failure := await self._begin_outside(relay):
             self.say(f"the command resolves no names: {failure}")

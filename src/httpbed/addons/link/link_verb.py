@@ -15,7 +15,8 @@ import click
 from httpbed.addons.link import far_end, link_change, link_output, link_request
 from httpbed.addons.link.described_link import BOTH, CHANGE, STATE, WAYS
 from httpbed.addons.link.far_end import SERVER
-from httpbed.addons.link.link_run import LinkRequest, LinkRun
+from httpbed.addons.link.link_plan import LinkRequest
+from httpbed.addons.link.link_run import LinkRun
 from httpbed.addons.link.link_run import run as run_behind
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
