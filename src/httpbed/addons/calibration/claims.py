@@ -1,10 +1,10 @@
 """Claims about what a link does with packets: their times, and their fates.
 
-What is expected is computed without the emulator, in a few lines that are written from the
-definition and not from the emulator's code, so that both are unlikely to have the same mistake. The
-random draws are no third witness: they come from :mod:`httpbed.bed.network.fates`, which the checks
-of trials use, too. The emulator makes the same draws in Rust; ``crates/link-model/tests/rng.rs``
-compares those with the generator's published sequence.
+What is expected is computed without the emulator, in a few lines that follow the definition and not
+the emulator's code. So both are unlikely to have the same mistake. The random draws are not
+independent of the checks of trials: both come from :mod:`httpbed.bed.network.fates`. The emulator
+makes the same draws in Rust; ``crates/link-model/tests/rng.rs`` compares those with the generator's
+published sequence.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ RANGES: Mapping[str, Callable[[float], str]] = {
     "delay_s": units.format_duration,
     "loss": units.format_share,
 }
-"""Quantities of which a range is covered, with the formatting of their values."""
+"""Quantities that are covered in ranges, with the formatting of their values."""
 NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}
 COMPUTED: Mapping[str, tuple[str, ...]] = {
     "rate model": ("token_bucket", "trace"),

@@ -359,7 +359,7 @@ def _relative(scale: Scale) -> Scale:
 
 
 def _without_gain(quantity: Quantity) -> Quantity:
-    """Return the ratio of which an outermost gain is shown."""
+    """Return the ratio behind an outermost gain."""
     if isinstance(quantity, ContrastValue) and _scale(quantity) in {"reduction", "increase"}:
         return ContrastValue("ratio", quantity.of, quantity.to)
     return quantity

@@ -47,7 +47,7 @@ def problems(
 
 
 def complete(whole: Experiment, scale: Experiment) -> list[str]:
-    """Return the ids of valid claims of which a scale runs all treatments, arms left out."""
+    """Return the ids of valid claims whose treatments a scale runs, arms left out."""
     design = ClaimDesign.of_experiment(whole)
     available = {treatment_key(treatment) for treatment in scale.treatments()}
     can_run = {
@@ -137,7 +137,7 @@ def _across_files(
 
 
 def _complete_counts(experiment: Experiment) -> dict[str, int]:
-    """Count the claims, and those of which each scale runs all treatments; empty without claims."""
+    """Count the claims, and those whose treatments each scale runs; empty without claims."""
     if not experiment.claims:
         return {}
     counts = {"all": len(experiment.claims)}

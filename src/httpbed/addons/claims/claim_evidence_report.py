@@ -152,7 +152,7 @@ def _names(verdicts: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _matches(sender: Mapping[str, Any], program: str, version: str, control: str) -> bool:
-    """Whether a sender acts so; a role without a congestion control has its program's default."""
+    """Whether a sender is this one; an empty control stands for the program's default."""
     same = (sender["implementation"], sender.get("http_version", "")) == (program, version)
     return same and control in {str(sender["congestion_control"]), ""}
 

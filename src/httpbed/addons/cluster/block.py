@@ -218,9 +218,9 @@ def require_same_programs(campaign: Mapping[str, Any], here: Mapping[str, Any]) 
 
 
 def parallel(jobs: Parallelism, slots: int, clock: Clock | None = None) -> Parallelism:
-    """Return how many trials run at a time: an adapted number is of a slot's share of the CPUs.
+    """Return how many trials run at a time; a number that adapts uses a slot's share of the CPUs.
 
-    In virtual time that is a guest on each of these CPUs.
+    In virtual time a guest runs on each of these CPUs.
     """
     if not jobs.adapts:
         return jobs

@@ -87,7 +87,7 @@ def make(folder: Path, now: datetime) -> datetime:
 
 
 def require(folder: Path, now: datetime) -> None:
-    """Check that a folder has a certificate that the other members accept now, and nobody else.
+    """Check that a folder has a certificate that the other members accept now, and only they.
 
     Raises:
         HostError: It has none, others can read or change it, or it is not valid.

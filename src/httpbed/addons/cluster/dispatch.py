@@ -8,8 +8,8 @@ bytes. Three things are the campaign's own, because Dask's way would cost eviden
 - Dask runs a task again whose worker is gone. The campaign hears that a block begins for a second
   time, and takes the task back: every attempt that the worker had is an invalid one, and the block
   is submitted again with the next numbers, up to :data:`MAX_LOSSES` times more.
-- A block that a worker refuses, or of which it returns other attempts, ends the run: machines that
-  differ are to be made equal first. The same command goes on.
+- A block that a worker refuses, or for which it returns other attempts, ends the run: make the
+  machines equal first. The same command goes on.
 
 With a range of replicates, the treatments are judged by the blocks that have ended, in a thread:
 reading and judging would stall the connection.
@@ -103,7 +103,7 @@ class DaskCluster:
     address: str
 
     def listen(self, topic: str, begins: Begins) -> None:
-        """Subscribe to what workers tell of beginnings."""
+        """Call ``begins`` whenever a worker reports that a block begins."""
 
         def note(event: tuple[float, tuple[str, str]]) -> None:
             key, facts = event[1]

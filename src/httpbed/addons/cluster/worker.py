@@ -40,12 +40,12 @@ Connected = Callable[[WorkerFacts], None]
 def configure_dask(scheduler: Scheduler | None = None) -> None:
     """Set Dask's options: nothing that disturbs a measurement, few words.
 
-    With a scheduler, its certificates are among them; Dask's own configuration has no say there.
+    With a scheduler, its certificates are among them, and Dask's own configuration does not count.
     """
     dask.config.set(
         {
             **(scheduler.settings() if scheduler else {}),
-            "distributed.worker.http.routes": [],  # what it says of itself, to who reaches a port
+            "distributed.worker.http.routes": [],  # they would answer anyone who reaches the port
             "distributed.comm.timeouts.connect": CONNECT_S,
             "distributed.worker.profile.enabled": False,  # samples the worker's threads
             "distributed.admin.tick.interval": "1s",

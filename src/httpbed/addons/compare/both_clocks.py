@@ -2,7 +2,7 @@
 
 Real time shows what network and programs take together, virtual time what the network and the
 protocols take. If a treatment takes the same by both, its real time is the network's, and what
-virtual time says of it holds for this machine. A pair is a treatment and a block, whose trials have
+virtual time shows holds for this machine, too. A pair is a treatment and a block, whose trials have
 the same seed. The verdict is that of two one-sided tests within 2 % (:mod:`results.log_ratio`).
 """
 

@@ -91,7 +91,7 @@ def matched(old: Results, new: Results, metric: str) -> list[tuple[Sample, Sampl
 def of_samples(
     both: Sequence[tuple[Sample, Sample]], same: Sequence[Sequence[int]]
 ) -> tuple[TreatmentDifference, ...]:
-    """Compare pairs of samples, of which each has these blocks with the same trials."""
+    """Compare pairs of samples; ``same`` has the blocks in which both of each ran one trial."""
     ratios = [
         log_ratio.of_campaigns(new, old, blocks)
         for (old, new), blocks in zip(both, same, strict=True)

@@ -110,7 +110,7 @@ def compared_values(row: ComparedTreatment) -> Mapping[str, Any]:
 
 
 def changes(old: Results, new: Results, settings: Sequence[Difference]) -> list[Difference]:
-    """List what differs between the campaigns besides their results: settings and versions."""
+    """List the settings and versions that differ between the campaigns."""
     versions = [
         Difference(name, before, now)
         for name, before, now in resume.differences(old.manifest, new.manifest)

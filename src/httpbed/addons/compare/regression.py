@@ -80,7 +80,7 @@ def compare(
     Args:
         baseline: The campaign before a change.
         campaign: The campaign after it.
-        metric: A metric of which one direction is better.
+        metric: A metric that is better in one direction.
         margin: A share: by how much a treatment may be worse; inf compares only completion.
     """
     pairs = campaign_comparison.matched(baseline, campaign, metric)
@@ -99,7 +99,7 @@ def compare_builds(campaign: Results, metric: str, margin: float) -> tuple[Treat
 
     Args:
         campaign: A campaign that ran both in every block.
-        metric: A metric of which one direction is better.
+        metric: A metric that is better in one direction.
         margin: As for :func:`compare`.
     """
     by_build: dict[str, dict[Levels, Sample]] = {build: {} for build in BUILDS}

@@ -3,7 +3,7 @@
 ``networks`` writes the experiments, ``flight`` reads windows from packets, ``behaviour`` measures
 them, ``competition`` measures the shares of flows; ``properties``, ``bbr_cases`` and ``bcp133``
 judge them with tolerances, ``sender`` keeps the records. ``fingerprint`` and ``identification``
-name the congestion control of a sender that nobody knows. Start at ``suites``, and at
+name the congestion control of an unknown sender. Start at ``suites``, and at
 ``conformance_session``, which runs the tests.
 """
 

@@ -68,7 +68,7 @@ class Envelope:
     """A convex region of delay (ms) and throughput (Mbit/s), and the points in it."""
 
     points: Floats
-    """Those of which it is the hull, a row each."""
+    """The points that its hull encloses, a row each."""
     corners: Floats
     equations: Floats
     """Of its edges: normal and offset; negative inside."""

@@ -93,7 +93,7 @@ class SenderKey:
     """SHA-256 over all packages of its root filesystem, or over the digests of the libraries of a
     program of the user's; empty if it has none."""
     http_version: str
-    """Determines which buffers and windows limit the sender besides congestion control."""
+    """Decides which buffers and windows limit the sender, too."""
     transport: str
     """``tcp`` or ``quic``."""
     congestion_control: str
@@ -110,7 +110,7 @@ class SenderKey:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> SenderKey:
-        """Return the key of which :meth:`as_json` returned ``values``.
+        """Return the key that :meth:`as_json` wrote as ``values``.
 
         Raises:
             TypeError: A field is missing or unknown.

@@ -4,13 +4,12 @@ A trial is a value: the same trial meets the same losses, delays and draws. In v
 the same time again; in real time it differs as two trials of a treatment do. The trials go to a
 campaign of their own, because a finished one is never changed.
 
-Lifts a limit and runs the same trial again: does its cause go away, and what does that save?
-
-The trial keeps its block and seed, so the same packets are lost and the same delays drawn. In
-virtual time the two trials differ by the lifted limit alone. A cause is **confirmed** if its cost
-falls to a fifth or less. What lifting it saves may be less than it cost, because the next limit is
-behind it. So lifts are stacked in a **ladder**: each rung lifts the dearest cause of the rung
-before, as long as something can lift it. A lift that saves nothing is shown and not kept.
+**Lifting a limit.** The same trial runs again without a limit: does its cause go away, and what
+does that save? In virtual time the two trials differ by the lifted limit alone. A cause is
+**confirmed** if its cost falls to a fifth or less. What lifting it saves may be less than it cost,
+because the next limit is behind it. So lifts are stacked in a **ladder**: each rung lifts the
+dearest cause of the rung before, as long as something can lift it. A lift that saves nothing is
+shown and not kept.
 
 The difference of two trials is explained in the same way: the slower one climbs, and each rung
 lifts what it still spends most on beyond the faster one.

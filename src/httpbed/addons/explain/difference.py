@@ -1,7 +1,7 @@
 """Why one trial took longer than another: the difference of their divisions.
 
 Both divisions add up to their wholes, so the differences of the causes add up to the difference of
-the times. A cause with a minus sign is one that the slower trial spent less on.
+the times. A minus sign marks a cause on which the slower trial spent less.
 """
 
 from __future__ import annotations

@@ -4,11 +4,10 @@ The packet log has every packet's times, size and fate; the capture has the head
 packets of a direction in the order of their arrival. The emulator's configuration has the links,
 and its result has the connections.
 
-Packets along the links of a path: which packet of a link is which one of the link before.
-
-Each link numbers its packets as they arrive, and routers forward all of them in the order in which
-they come. So the n-th packet that leaves a link is the n-th one that enters the next. That is
-checked by sizes; it fails where packets join or leave the path between two links.
+**Along a path.** Which packet of a link is which one of the link before? Each link numbers its
+packets as they arrive, and routers forward all of them in the order in which they come. So the n-th
+packet that leaves a link is the n-th one that enters the next. That is checked by sizes; it fails
+where packets join or leave the path between two links.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ from httpbed.store.results import Results
 Row = Mapping[str, Any]
 REPORT = "explain.html"
 SEPARATOR = re.compile(r",(?=[^,=]*=)")
-"""Between the levels of a treatment; a level may have a comma of its own."""
+"""Between the levels of a treatment; a level may contain a comma, too."""
 SHIFTED = 0.01
 """Relative difference of a repeated trial's time from which on a note says so."""
 

@@ -25,7 +25,7 @@ SHOWN_SHARE = 0.002
 """Causes with less of every transfer are in the table and not in the legend."""
 MAX_POINTS = 1500
 MAX_BANDS = 600
-"""Parts of a trial's time that are told apart; a pixel has no more."""
+"""Parts into which a drawn trial's time is cut; a pixel has no more."""
 
 
 def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:

@@ -1,18 +1,14 @@
 """What explains a trial: its division, the window that held it, and a sentence.
 
-The kernel's own account of what a TCP sender waited for, as ``ss --info`` prints it.
+**The kernel's account.** A TCP sender's kernel adds up what it waited for, as ``ss --info`` prints
+it: how long it had something to send (``busy``), and for how much of that the receiver's window
+(``rwnd_limited``) or its own buffer (``sndbuf_limited``) had no room. httpbed reads it when the
+clients have ended. A division's receiver's window *in force* can be compared with it.
 
-The sender's kernel adds up for how long it had something to send (``busy``), and for how much of
-that the advertised window (``rwnd_limited``) or its own buffer (``sndbuf_limited``) had no room
-(``tcpi_busy_time`` and its neighbours). httpbed reads it when the clients have ended. It is the
-truth that a division can be compared with: the receiver's window *in force*.
-
-Reads windows of QUIC from a qlog that a trial kept, and gives them to its packets, if no kept
-secrets decrypt these (:mod:`.decryption`).
-
-Packets are encrypted, but a client or server that keeps a qlog writes down what it grants and what
-it sends: MAX_DATA, MAX_STREAM_DATA, STREAM. Each logged packet is joined to the datagram of its
-size that passed its host at its time. So the receiver's window is seen and not inferred.
+**Windows of QUIC.** Packets are encrypted. Where no kept secrets decrypt them (:mod:`.decryption`),
+a qlog of the client or the server has what it grants and sends: MAX_DATA, MAX_STREAM_DATA, STREAM.
+Each logged packet is joined to the datagram of its size that passed its host at its time. So the
+receiver's window is seen and not inferred.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Limits that can be taken away: what in a scenario may remove a cause.
 
-A lift changes a trial's document and nothing else. Whether a program has the knob, its recipe says;
-a lift that makes an impossible scenario is none.
+A lift changes a trial's document and nothing else. The program's recipe says whether it has the
+knob; a lift that would make an impossible scenario is left out.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ def of_row(
 
 @dataclass(frozen=True)
 class PagePackets:
-    """What packets tell of a load."""
+    """What packets show of a load."""
 
     transfers: Mapping[str, Transfer]
     """The connections that are known, by the browser's names."""

@@ -224,7 +224,7 @@ def responses_table(found: Sequence[ExplainedLoad]) -> Table:
 
 
 def read(results: Results, rows: Sequence[Row], catalog: Catalog) -> ShownLoads:
-    """Read the critical paths of trials that load pages, and what their packets tell of them."""
+    """Read the critical paths of trials that load pages, and what their packets show."""
     found, unread = list[ShownLoad](), list[str]()
     for row in rows:
         trial = loads.read(results, row)

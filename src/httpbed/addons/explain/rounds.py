@@ -230,7 +230,7 @@ class Rounds:
         return int(data.arrived[came & (2 * data.payload >= self.full)].min(initial=FAR))
 
     def _is_no_acknowledgement(self, answer: int) -> bool:
-        """Whether an answer tells of no packet that another one has not acknowledged before."""
+        """Whether an answer acknowledges only what another one has acknowledged before."""
         if self.transfer.protocol == "tcp":
             return bool(self._updates[answer])
         left = int(self.answers.sent[answer])

@@ -64,7 +64,7 @@ class Sent:
     edge: Numbers
     """Number of the first byte that its sender does not yet accept; 0 where that is not seen."""
     end: Numbers
-    """Number behind the last byte that counts against the other's ``edge``; 0 likewise."""
+    """Number behind the last byte that counts against the other's ``edge``; 0 where not seen."""
 
     def __len__(self) -> int:
         return len(self.sent)

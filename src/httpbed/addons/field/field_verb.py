@@ -136,7 +136,7 @@ def command(
 
 
 def _impolite(wanted: Wanted) -> Iterator[Mistake]:
-    """Yield each limit that is exceeded: more than a server of somebody else should get."""
+    """Yield each limit that is exceeded; without --i-own-this they protect others' servers."""
     bounds = wanted.bounds
     if wanted.requests > bounds.requests:
         lifted = "" if wanted.is_own else f", or add --i-own-this, which permits {OWN.requests}"

@@ -56,7 +56,7 @@ class Bounds:
 
 
 POLITE = Bounds(requests=60, total_bytes=100_000_000, pause_s=0.5)
-"""For a server of somebody else."""
+"""For a server that the user does not own."""
 OWN = Bounds(requests=3000, total_bytes=20_000_000_000, pause_s=0.0)
 
 

@@ -99,7 +99,7 @@ def _host_mistakes(parts: SplitResult) -> Iterator[tuple[str, str]]:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is an IP address; one with a zone is none, because URLs have no zones."""
+    """Whether a host is an IP address without a zone, which URLs do not have."""
     try:
         return "%" not in host and bool(ip_address(host))
     except ValueError:

@@ -155,7 +155,7 @@ def in_markdown(gate: Gate) -> str:
 
 
 def notes(gate: Gate) -> Iterator[str]:
-    """Name what differs between the campaigns besides the results."""
+    """Name the versions and settings that differ between the campaigns."""
     if gate.baseline is None:
         return
     manifests = gate.baseline.manifest, gate.campaign.manifest

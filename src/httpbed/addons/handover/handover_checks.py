@@ -156,7 +156,7 @@ def _due_ns(described: Handover, observed: HandoverEvidence) -> int | None:
 
 
 def _prompt(described: Handover, observed: HandoverEvidence) -> Check:
-    """Check every step that is due at a time of its own; steps of one time follow each other."""
+    """Check every step that has its own due time; steps that are due together run in turn."""
     late = [change.at_ns - change.due_ns for change in observed.changes]
     late += [
         step.ended_ns - step.due_ns

@@ -83,8 +83,8 @@ def _same(
 def _goes_on(connection: Connection, handovers: ObservedHandovers) -> bool:
     """Whether a connection began with a short header, which may be greased (RFC 9287).
 
-    A first datagram of an unknown kind counts as one if the client's handshakes are of known kinds
-    and none of them is on this path.
+    An unknown first datagram counts as a short header if httpbed knows the client's handshakes, and
+    this path has none.
     """
     if connection.get("opening") != "other":
         return connection.get("opening") == "short"

@@ -225,7 +225,7 @@ class _Header(tarfile.TarInfo):
 def _entries(stream: Unpacked) -> Iterator[tuple[tarfile.TarInfo, Iterator[bytes]]]:
     """Yield each entry of a tar file with its content; what the headers take is bounded."""
     stream.budget = MAX_HEADER_BYTES
-    file: Any = stream  # of which tarfile only reads
+    file: Any = stream  # tarfile only reads from it
     try:
         with tarfile.open(fileobj=file, mode="r|", tarinfo=_Header, encoding="utf-8") as tar:
             while member := tar.next():
@@ -267,7 +267,7 @@ def document(archive: Archive, name: str, digest: str = "") -> bytes:
 
 
 def require_digest(archive: Archive, name: str, stated: str, real: str) -> None:
-    """Compare the digest of a blob, or of what it unpacks to, with the stated one.
+    """Compare the digest of a blob, packed or unpacked, with the stated one.
 
     Raises:
         ConfigError: It is another one.

@@ -1,6 +1,6 @@
 """The files of an image on this machine's disk, written as if its root were the machine's.
 
-A layer's names are a stranger's. Links of the image are followed within the image only, so nothing
+A layer's names cannot be trusted. Links of the image are followed within the image only, so nothing
 outside of the top folder is read or written. Files belong to the user, or to nobody if root runs
 httpbed, because programs under test then do.
 
@@ -34,10 +34,9 @@ _PROGRAM, _FILE = 0o755, 0o644
 
 
 class Tree:
-    """A root filesystem in which a layer is written. Whiteouts hide nothing of their own layer.
+    """A root filesystem in which a layer is written. Its whiteouts hide only what is below it.
 
-    Methods raise RejectedValueError, or OSError or ValueError of a name, for what they do not
-    write.
+    For what they do not write, methods raise RejectedValueError, or OSError or ValueError.
     """
 
     def __init__(self, top: Path) -> None:

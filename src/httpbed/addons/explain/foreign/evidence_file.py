@@ -1,4 +1,4 @@
-"""What a file of somebody else's says: its kind by its content, and what could be divided."""
+"""A file that httpbed did not record: its kind by its content, and what could be divided."""
 
 from __future__ import annotations
 

@@ -1,14 +1,11 @@
-"""Explains a file of somebody else's, prints the answer, and writes the experiment for it.
+"""Explains a file that httpbed did not record, prints the answer, and writes an experiment for it.
 
-Explains a qlog of QUIC.
+In a qlog of QUIC, packet numbers and acknowledgements take the place of TCP's numbers; MAX_DATA and
+MAX_STREAM_DATA that of its window, which is then seen and not inferred.
 
-Packet numbers and acknowledgements take the place of TCP's numbers; MAX_DATA and MAX_STREAM_DATA
-that of its window, which is then seen and not inferred.
-
-Writes the experiment that would reproduce what a file of somebody else's shows.
-
-What the evidence gives becomes a link, a size, a window; what it does not is said in a comment. The
-programs are httpbed's own choice: nobody says which took part.
+The experiment would reproduce what the file shows. What the file gives becomes a link, a size, a
+window; comments name what it does not give. The programs are httpbed's choice, because the file
+does not name those that took part.
 """
 
 from __future__ import annotations
@@ -263,7 +260,7 @@ def _with_lost(
 
 
 def _request(answers: list[Packet]) -> int | None:
-    """Return when the client's first stream of its own passed."""
+    """Return when the first stream that the client opened passed."""
     return next((answer.at for answer in answers if any(key % 4 == 0 for key in answer.ends)), None)
 
 

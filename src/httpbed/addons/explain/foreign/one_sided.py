@@ -13,7 +13,7 @@ as half of its round trip; a division has only sums of both.
 *At the client* data is seen behind the narrowest link. The gaps between packets are at least their
 transmission times, so the highest rate over sixteen packets is the link's. A packet that comes
 after a longer gap found the link idle. TCP's timestamps say which acknowledgement the sender had
-heard; so a packet that waited in a queue is told from one that was sent late, also if the rate
+heard; so a packet that waited in a queue differs from one that was sent late, also if the rate
 falls. A hole in the numbers that is filled later than a reordered packet would be is a loss.
 
 *At the server* data is seen before the link, and acknowledgements say when it had passed. The rate
@@ -398,8 +398,8 @@ class _Place:
         """When acknowledgements say that each packet had passed the link; -FAR for nothing.
 
         An acknowledgement of two packets or more comes at once. One of a single packet may have
-        waited for a timer, unless most are of single ones. One that follows a repair, or
-        others that were lost, says nothing of when earlier packets had passed.
+        waited for a timer, unless most are of single ones. An acknowledgement after a repair, or
+        after lost ones, does not show when earlier packets had passed.
         """
         data, answers, covered = self.seen.data, self.seen.answers, self._covered
         passed = np.full(len(data), -FAR, dtype=np.int64)
