@@ -87,11 +87,11 @@ def _median(times: Mapping[int, float]) -> float | None:
     return float(np.median([*times.values()])) if times else None
 
 
-def show(found: Sequence[TreatmentByClocks], out: Console) -> None:
+def show(treatments: Sequence[TreatmentByClocks], out: Console) -> None:
     """Print a line for each treatment, and one for all."""
     headers = ("treatment", "pairs", "real", "virtual", "virtual / real", "90 %", "verdict")
     table = terminal.grid(headers)
-    for clocks in found:
+    for clocks in treatments:
         has_ratio = clocks.found.n > 0
         table.add_row(
             Text(visible(whole_treatment(clocks.levels))),
@@ -111,13 +111,13 @@ def _interval(found: Equivalence) -> str:
     return f"{found.low:.3f} .. {found.high:.3f}" if found.low > 0 else DASH
 
 
-def sentences(found: Sequence[TreatmentByClocks]) -> Iterator[str]:
+def sentences(treatments: Sequence[TreatmentByClocks]) -> Iterator[str]:
     """Say how many treatments are the same by both clocks, and what the others mean."""
-    verdicts = [clocks.found.verdict for clocks in found]
+    verdicts = [clocks.found.verdict for clocks in treatments]
     margin = f"{EQUIVALENCE_MARGIN:.0%}"
     yield (
-        f"{verdicts.count('same')} of {len(found)} treatments take the same by both clocks within"
-        f" {margin}, {verdicts.count('different')} do not, {verdicts.count('open')} are open"
+        f"{verdicts.count('same')} of {len(verdicts)} treatments take the same by both clocks"
+        f" within {margin}, {verdicts.count('different')} do not, {verdicts.count('open')} are open"
     )
     if "different" in verdicts:
         yield (
@@ -127,12 +127,12 @@ def sentences(found: Sequence[TreatmentByClocks]) -> Iterator[str]:
     if "open" in verdicts:
         yield "more replicates settle an open one"
     for clock in CLOCKS:
-        if count := sum(clocks.only[clock] for clocks in found):
+        if count := sum(clocks.only[clock] for clocks in treatments):
             yield f"{count} trial{'s' * (count > 1)} ended with a time in {clock} time only"
 
 
 def values(
-    found: Sequence[TreatmentByClocks], places: Mapping[Clock, Path]
+    treatments: Sequence[TreatmentByClocks], places: Mapping[Clock, Path]
 ) -> Mapping[str, object]:
     """Return the comparison for :func:`json.dumps`."""
     return {
@@ -140,19 +140,19 @@ def values(
         "metric": METRIC,
         "margin": EQUIVALENCE_MARGIN,
         "campaigns": {clock: str(place) for clock, place in places.items()},
-        "treatments": [_values(clocks) for clocks in found],
+        "treatments": [_values(clocks) for clocks in treatments],
     }
 
 
-def _values(one: TreatmentByClocks) -> Mapping[str, object]:
+def _values(clocks: TreatmentByClocks) -> Mapping[str, object]:
     numbers = {
         name: value if not isinstance(value, float) or math.isfinite(value) else None
-        for name, value in asdict(one.found).items()
+        for name, value in asdict(clocks.found).items()
     }
     return {
-        "levels": dict(one.levels),
-        "real": one.real_s,
-        "virtual": one.virtual_s,
-        "only": dict(one.only),
+        "levels": dict(clocks.levels),
+        "real": clocks.real_s,
+        "virtual": clocks.virtual_s,
+        "only": dict(clocks.only),
         **numbers,
     }

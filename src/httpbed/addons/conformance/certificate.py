@@ -100,7 +100,7 @@ class Certificate:
         rows = (tuple(map(written.escaped, row.cells)) for row in self.rows)
         answer = self.answer[:1].upper() + self.answer[1:]
         command = self.evidence.command
-        made = f"Made by {written.escaped(command)}. " if command else ""
+        origin = f"Made by {written.escaped(command)}. " if command else ""
         lines = [
             f"# {written.escaped(self.question)}",
             "",
@@ -110,7 +110,7 @@ class Certificate:
             "",
             *(f"- {written.escaped(note)}" for note in self.notes),
             "",
-            f"{made}{self.repetition}.",
+            f"{origin}{self.repetition}.",
         ]
         return "\n".join(lines) + "\n"
 

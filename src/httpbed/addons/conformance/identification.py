@@ -168,14 +168,14 @@ def identify(sender: Sender, key: SenderKey, evidence: ConformanceEvidence) -> I
     """Name the congestion control of a sender by the transfers of its test."""
     transfers = evidence.transfers.every
     seen = fingerprint(transfers)
-    held = [held_bytes(transfer) for transfer in transfers]
+    limits = [held_bytes(transfer) for transfer in transfers]
     return Identification(
         sender,
         key,
         evidence,
         seen,
         name_of(seen, references()),
-        next((one for one in held if one is not None), None),
+        next((one for one in limits if one is not None), None),
     )
 
 

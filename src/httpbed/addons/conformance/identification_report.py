@@ -29,26 +29,26 @@ from httpbed.report.svg import PALETTE, QUIET, VisibleFigure
 HEAD = ("algorithm", "distance", *BEGIN_S)
 
 
-def certificate(one: Identification) -> Certificate:
+def certificate(identified: Identification) -> Certificate:
     """Return what an identification found, a row for each reference."""
     return Certificate(
-        sender=who(one, f"said to be {one.key.congestion_control}"),
-        question=question(one.sender),
-        answer=sentence(one),
+        sender=who(identified, f"said to be {identified.key.congestion_control}"),
+        question=question(identified.sender),
+        answer=sentence(identified),
         columns=HEAD,
         right=HEAD[1:],
         caption="The distance from each reference, in factors of two: in all networks, and in each",
-        rows=[*map(Row, rows(one))],
-        notes=list(notes(one)),
-        evidence=one.evidence,
-        plots=lambda: plot(one),
+        rows=[*map(Row, rows(identified))],
+        notes=list(notes(identified)),
+        evidence=identified.evidence,
+        plots=lambda: plot(identified),
         begins_with_answer=True,
     )
 
 
-def sentence(one: Identification) -> str:
+def sentence(identified: Identification) -> str:
     """Return the answer in a sentence: the name, how sure it is, and the runner-up."""
-    naming = one.naming
+    naming = identified.naming
     if not naming.distances:
         return f"{UNKNOWN}: too little was seen"
     (first, second), far = naming.nearest, naming.distances
@@ -60,53 +60,57 @@ def sentence(one: Identification) -> str:
         )
     sure = f"{far[first]:.2f} from its reference ({within})"
     beyond = f"runner-up {TITLES[second]} at {far[second]:.2f}"
-    return f"{TITLES[first]}, confidence {one.naming.confidence:.2f}: {sure}, {beyond}"
+    return f"{TITLES[first]}, confidence {identified.naming.confidence:.2f}: {sure}, {beyond}"
 
 
-def rows(one: Identification) -> list[tuple[str, ...]]:
+def rows(identified: Identification) -> list[tuple[str, ...]]:
     """Return a row for each reference: its distance, and that in each part."""
     known = {reference.name: reference.fingerprint for reference in references()}
 
     def alone(name: str, network: str) -> float:
-        return Fingerprint({network: one.seen.networks[network]}).distance(known[name])
+        return Fingerprint({network: identified.seen.networks[network]}).distance(known[name])
 
     return [
         (TITLES[name], f"{far:.2f}", *(f"{alone(name, network):.2f}" for network in BEGIN_S))
-        for name, far in one.naming.distances.items()
+        for name, far in identified.naming.distances.items()
     ]
 
 
-def notes(one: Identification) -> Iterator[str]:
+def notes(identified: Identification) -> Iterator[str]:
     """Yield what qualifies the answer."""
-    if one.held_bytes is not None:
-        held = units.format_size(round(one.held_bytes))
+    if identified.held_bytes is not None:
+        held = units.format_size(round(identified.held_bytes))
         yield (
             f"something else than congestion control holds the window at {held}: raise that limit"
             " (a knob of the recipe), and ask again"
         )
-    if missing := [name for name in BEGIN_S if name not in one.seen.networks]:
+    if missing := [name for name in BEGIN_S if name not in identified.seen.networks]:
         yield f"not seen: {', '.join(missing)}; a transfer must last until the network ends"
-    nearest = {network: nearest_in(one.seen, network) for network in one.seen.networks}
-    others = [f"{TITLES[name]} in {where}" for where, name in nearest.items() if name != _best(one)]
-    if one.naming.distances and others:
+    nearest = {
+        network: nearest_in(identified.seen, network) for network in identified.seen.networks
+    }
+    others = [
+        f"{TITLES[name]} in {where}" for where, name in nearest.items() if name != _best(identified)
+    ]
+    if identified.naming.distances and others:
         yield f"by single networks, the nearest would be {', '.join(others)}"
-    if any(transfer.strained for transfer in one.evidence.transfers.every):
+    if any(transfer.strained for transfer in identified.evidence.transfers.every):
         yield "the machine was too busy, which may change windows: use --clock virtual"
-    yield from (f"not read: {reason}" for reason in one.evidence.unreadable)
+    yield from (f"not read: {reason}" for reason in identified.evidence.unreadable)
 
 
-def _best(one: Identification) -> str:
-    return next(iter(one.naming.distances), UNKNOWN)
+def _best(identified: Identification) -> str:
+    return next(iter(identified.naming.distances), UNKNOWN)
 
 
-def plot(one: Identification) -> Iterator[Plot]:
+def plot(identified: Identification) -> Iterator[Plot]:
     """Draw the sender's window in each network beside that of the nearest reference."""
-    seen = dict(drawn(one.evidence.transfers.every))
-    titles = {network.name: network.title for network in one.evidence.transfers.planned}
+    seen = dict(drawn(identified.evidence.transfers.every))
+    titles = {network.name: network.title for network in identified.evidence.transfers.planned}
     curves = {name: seen[name] for name in titles if name in seen}
     if not curves:
         return
-    nearest = next((other for other in references() if other.name == _best(one)), None)
+    nearest = next((other for other in references() if other.name == _best(identified)), None)
     with mpl.rc_context(STYLE):
         size = (WIDTH_IN, 0.5 + PANEL_IN * len(curves))
         drawing = VisibleFigure(figsize=size, layout="constrained")
@@ -115,7 +119,7 @@ def plot(one: Identification) -> Iterator[Plot]:
             if nearest is not None:
                 label, style = f"reference, {TITLES[nearest.name]}", {"linewidth": 3, "alpha": 0.5}
                 _draw(axes, nearest.curves[name], label, QUIET, **style)
-            _draw(axes, curve, one.key.implementation, PALETTE[1])
+            _draw(axes, curve, identified.key.implementation, PALETTE[1])
             axes.set_title(f"{name}: {titles[name]}", loc="left", fontsize=9, fontweight="bold")
             axes.set_ylabel("full packets")
             axes.set_ylim(bottom=0)

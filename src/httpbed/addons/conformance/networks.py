@@ -268,7 +268,7 @@ def roles(sender: Sender, end: str = "") -> dict[str, Any]:
         sender: The sender, which is the server or the proxy.
         end: Appended to the names of hosts.
     """
-    own: dict[str, Any] = {
+    sending_role: dict[str, Any] = {
         "implementation": sender.implementation,
         "host": f"{sender.role}{end}",
         **({"congestion_control": sender.congestion_control} if sender.congestion_control else {}),
@@ -280,7 +280,7 @@ def roles(sender: Sender, end: str = "") -> dict[str, Any]:
         "host": f"client{end}",
     }
     if sender.role == "server":
-        return {"client": client, "server": own}
+        return {"client": client, "server": sending_role}
     origin = {"implementation": "nginx", "host": f"server{end}"}
     version = {"http_version": sender.upstream_http_version}
-    return {"client": client, "server": origin, "proxies": [own | version]}
+    return {"client": client, "server": origin, "proxies": [sending_role | version]}

@@ -48,71 +48,73 @@ SEPARATE = (
 Time = Callable[[Outcome], float | None]
 
 
-def sample(made: Measurement, version: str, time: Time) -> Sample:
+def sample(measured: Measurement, version: str, time: Time) -> Sample:
     """Return the times of a version by block."""
-    outcomes = made.of(version)
+    outcomes = measured.of(version)
     observed = {
         outcome.block: seconds
         for outcome in outcomes
         if not outcome.failure and (seconds := time(outcome)) is not None
     }
     censored = {outcome.block: REQUEST_S for outcome in outcomes if outcome.is_censored}
-    tally = Tally(made.wanted.blocks)
+    tally = Tally(measured.wanted.blocks)
     return Sample(METRIC, {"http_version": version}, observed, censored, ">", tally)
 
 
-def request_times(made: Measurement) -> dict[str, Sample]:
+def request_times(measured: Measurement) -> dict[str, Sample]:
     """Return the request times of each version."""
     return {
-        version: sample(made, version, lambda outcome: outcome.request_s)
-        for version in made.wanted.versions
+        version: sample(measured, version, lambda outcome: outcome.request_s)
+        for version in measured.wanted.versions
     }
 
 
-def ratios(made: Measurement) -> dict[str, Ratio | None]:
+def ratios(measured: Measurement) -> dict[str, Ratio | None]:
     """Compare each version with the base, paired by block; the base is left out."""
-    samples, base = request_times(made), made.wanted.base
+    samples, base = request_times(measured), measured.wanted.base
     return {
         version: compare(one, samples[base]) for version, one in samples.items() if version != base
     }
 
 
-def round_trips_s(made: Measurement) -> list[float]:
+def round_trips_s(measured: Measurement) -> list[float]:
     """Return the time of each TCP handshake: one round trip of the path."""
     return [
         outcome.tcp_handshake_s
-        for outcome in made.outcomes
+        for outcome in measured.outcomes
         if outcome.block and outcome.tcp_handshake_s
     ]
 
 
-def show(made: Measurement, out: Console) -> None:
+def show(measured: Measurement, out: Console) -> None:
     """Print the table and what belongs to it; without any time, only why there is none."""
-    lines = [*_heading(made), ""]
-    facts_shown = [f"{name:<{NAME_WIDTH}}{visible(text)}" for name, text in facts(made)]
+    lines = [*_heading(measured), ""]
+    facts_shown = [f"{name:<{NAME_WIDTH}}{visible(text)}" for name, text in facts(measured)]
     indented = " " * NAME_WIDTH
     wrapped = [line for text in facts_shown for line in _wrapped(text, out.width, indented)]
-    if not any(one.n for one in request_times(made).values()):
+    if not any(one.n for one in request_times(measured).values()):
         terminal.show(out, map(Text, [*lines, "nothing was measured", *wrapped]))
         return
     outside = [
         line for text in NOT_CONTROLLED for line in _wrapped(f"  - {text}", out.width, "    ")
     ]
     below = ["", *wrapped, "", "not controlled", *outside, *_wrapped(SEPARATE, out.width, "")]
-    terminal.show(out, [*map(Text, lines), fitted(table(made), out.width).table, *map(Text, below)])
+    terminal.show(
+        out, [*map(Text, lines), fitted(table(measured), out.width).table, *map(Text, below)]
+    )
 
 
 def _wrapped(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _heading(made: Measurement) -> Iterator[str]:
-    wanted, aim = made.wanted, made.target
+def _heading(measured: Measurement) -> Iterator[str]:
+    wanted, aim = measured.wanted, measured.target
     yield visible(f"{aim.url.text}, at {aim.address}, over this machine's own network")
     yield (
         f"{_count(wanted.blocks, 'block')} of {_count(len(wanted.versions), 'request')}, each on a"
         f" new connection after a pause of {format_duration(wanted.pause_s)}"
-        f"; curl {made.curl}; seed {wanted.seed}"
+        f"; curl {measured.curl}; seed {wanted.seed}"
     )
 
 
@@ -120,12 +122,12 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def table(made: Measurement) -> Table:
+def table(measured: Measurement) -> Table:
     """Return a row for each HTTP version."""
-    samples, compared, base = request_times(made), ratios(made), made.wanted.base
+    samples, compared, base = request_times(measured), ratios(measured), measured.wanted.base
     estimates = {version: estimate(one) for version, one in samples.items()}
     intervals = [one.interval for one in estimates.values() if one]
-    versions = made.wanted.versions
+    versions = measured.wanted.versions
     against = Column(
         f"against HTTP/{base}\n[interval of the ratio]",
         tuple(
@@ -138,18 +140,18 @@ def table(made: Measurement) -> Table:
         "",
         (
             Column.of("HTTP", versions, is_name=True),
-            Column.of("done", (_done(made, version) for version in versions), right=True),
+            Column.of("done", (_done(measured, version) for version in versions), right=True),
             Column(f"request time, median\n[{phrasing.covering(intervals)}]", _times(estimates)),
             *([against] if compared else []),
-            _medians("first byte", made, lambda outcome: outcome.first_byte_s),
-            _medians("handshake\nwith TLS", made, lambda outcome: outcome.handshake_s),
-            Column.of("body", (_size(made.of(version)) for version in versions), right=True),
+            _medians("first byte", measured, lambda outcome: outcome.first_byte_s),
+            _medians("handshake\nwith TLS", measured, lambda outcome: outcome.handshake_s),
+            Column.of("body", (_size(measured.of(version)) for version in versions), right=True),
         ),
     )
 
 
-def _done(made: Measurement, version: str) -> str:
-    outcomes = made.of(version)
+def _done(measured: Measurement, version: str) -> str:
+    outcomes = measured.of(version)
     return f"{sum(not outcome.failure for outcome in outcomes)}/{len(outcomes)}"
 
 
@@ -176,8 +178,10 @@ def _ratio(ratio: Ratio | None) -> Cell:
     return Cell(phrasing.ratio_text(ratio.value), aside, tones.get(ratio.judgement, ""))
 
 
-def _medians(header: str, made: Measurement, time: Time) -> Column:
-    every = [sample(made, version, time).observed.values() for version in made.wanted.versions]
+def _medians(header: str, measured: Measurement, time: Time) -> Column:
+    every = [
+        sample(measured, version, time).observed.values() for version in measured.wanted.versions
+    ]
     texts = (phrasing.brief_duration(median(values)) if values else DASH for values in every)
     return Column.of(header, texts, right=True)
 
@@ -190,25 +194,25 @@ def _size(outcomes: Sequence[Outcome]) -> str:
     return " to ".join(ends)
 
 
-def facts(made: Measurement) -> Iterator[tuple[str, str]]:
+def facts(measured: Measurement) -> Iterator[tuple[str, str]]:
     """Yield what belongs to the table, by name."""
-    if trips := round_trips_s(made):
+    if trips := round_trips_s(measured):
         least, middle, most = map(phrasing.brief_duration, (min(trips), median(trips), max(trips)))
         source = f"{_count(len(trips), 'TCP handshake')} beside the requests"
         text = f"{middle} ({least} to {most}), from {source}; losses cannot be seen from here"
         yield "round trip", text
-    elif any(outcome.block and not outcome.failure for outcome in made.outcomes):
+    elif any(outcome.block and not outcome.failure for outcome in measured.outcomes):
         yield "round trip", "not measured, for want of a TCP handshake: add 2 to --http"
-    if any(outcome.block for outcome in made.outcomes):
+    if any(outcome.block for outcome in measured.outcomes):
         yield "times", "from the first packet of a connection; the name was resolved once, before"
-    yield from _about_the_server(made)
-    yield from _about_addresses(made)
-    for version, reasons in failures(made).items():
+    yield from _about_the_server(measured)
+    yield from _about_addresses(measured)
+    for version, reasons in failures(measured).items():
         texts = (f"{reason} ({count} x)" for reason, count in reasons.items())
         yield "failed", f"HTTP/{version}: {'; '.join(texts)}"
-    if made.ended_early:
-        yield "ended early", made.ended_early
-    yield from _notes(made.wanted, [ratio for ratio in ratios(made).values() if ratio])
+    if measured.ended_early:
+        yield "ended early", measured.ended_early
+    yield from _notes(measured.wanted, [ratio for ratio in ratios(measured).values() if ratio])
 
 
 def _notes(wanted: Wanted, compared: Iterable[Ratio]) -> Iterator[tuple[str, str]]:
@@ -225,8 +229,8 @@ def _notes(wanted: Wanted, compared: Iterable[Ratio]) -> Iterator[tuple[str, str
             yield "note", f"{text}, more than the {wanted.most_blocks} permitted{lifted}"
 
 
-def _about_the_server(made: Measurement) -> Iterator[tuple[str, str]]:
-    answered = [outcome for outcome in made.outcomes if outcome.status]
+def _about_the_server(measured: Measurement) -> Iterator[tuple[str, str]]:
+    answered = [outcome for outcome in measured.outcomes if outcome.status]
     for name, header in (("Alt-Svc", "alt-svc"), ("server", "server")):
         if texts := dict.fromkeys(
             filter(None, (outcome.headers.get(header) for outcome in answered))
@@ -245,34 +249,34 @@ def _about_the_server(made: Measurement) -> Iterator[tuple[str, str]]:
         yield "cache", "; ".join(phrasing.few(kinds, "answers"))
 
 
-def _about_addresses(made: Measurement) -> Iterator[tuple[str, str]]:
-    if made.blocks_elsewhere:
-        share = f"{made.blocks_elsewhere} of {made.wanted.blocks} blocks"
-        text = f"in {share} the name no longer had the address {made.target.address}"
+def _about_addresses(measured: Measurement) -> Iterator[tuple[str, str]]:
+    if measured.blocks_elsewhere:
+        share = f"{measured.blocks_elsewhere} of {measured.wanted.blocks} blocks"
+        text = f"in {share} the name no longer had the address {measured.target.address}"
         yield "address", f"{text}; all requests went there"
-    if others := made.target.others:
+    if others := measured.target.others:
         shown = ", ".join(phrasing.few([*map(str, others)], "addresses"))
         yield "address", f"the name also has {shown}, which got no request"
 
 
-def failures(made: Measurement) -> dict[str, Counter[str]]:
+def failures(measured: Measurement) -> dict[str, Counter[str]]:
     """Return how often requests failed, looks included, by version and reason."""
     found = dict[str, Counter[str]]()
-    for outcome in made.outcomes:
+    for outcome in measured.outcomes:
         if outcome.failure and (outcome.block or not outcome.status):
             found.setdefault(outcome.http_version, Counter())[outcome.failure] += 1
     return found
 
 
-def values(made: Measurement) -> dict[str, Any]:
+def values(measured: Measurement) -> dict[str, Any]:
     """Return the measurement for :func:`json.dumps`; times in seconds."""
-    compared, wanted = ratios(made), made.wanted
+    compared, wanted = ratios(measured), measured.wanted
     return {
         "schema": SCHEMA,
         "kind": "field",
-        "url": made.target.url.text,
-        "address": str(made.target.address),
-        "curl": made.curl,
+        "url": measured.target.url.text,
+        "address": str(measured.target.address),
+        "curl": measured.curl,
         "blocks": wanted.blocks,
         "seed": wanted.seed,
         "pause_s": wanted.pause_s,
@@ -283,11 +287,11 @@ def values(made: Measurement) -> dict[str, Any]:
                 METRIC: plain_values.of_estimate(estimate(times)),
                 "ratio": plain_values.of_ratio(compared.get(version)),
             }
-            for version, times in request_times(made).items()
+            for version, times in request_times(measured).items()
         ],
-        "round_trips_s": round_trips_s(made),
-        "requests": [asdict(outcome) for outcome in made.outcomes],
-        "blocks_with_another_address": made.blocks_elsewhere,
-        "ended_early": made.ended_early or None,
+        "round_trips_s": round_trips_s(measured),
+        "requests": [asdict(outcome) for outcome in measured.outcomes],
+        "blocks_with_another_address": measured.blocks_elsewhere,
+        "ended_early": measured.ended_early or None,
         "not_controlled": [*NOT_CONTROLLED],
     }

@@ -123,16 +123,16 @@ def command(
     aim = target.find(target.read_url(url), is_own=is_own)
     if "https" in urllib.request.getproxies():
         say("the proxy of this machine's environment is not used")
-    made = measurement.measure(aim, wanted, say)
+    measured = measurement.measure(aim, wanted, say)
     from httpbed.addons.field import field_report
 
     if as_json:
-        echo(json.dumps(field_report.values(made), indent=1))
+        echo(json.dumps(field_report.values(measured), indent=1))
     else:
         from httpbed.report import terminal
 
-        field_report.show(made, terminal.console())
-    context.exit(exit_code(made))
+        field_report.show(measured, terminal.console())
+    context.exit(exit_code(measured))
 
 
 def _impolite(wanted: Wanted) -> Iterator[Mistake]:
@@ -147,7 +147,7 @@ def _impolite(wanted: Wanted) -> Iterator[Mistake]:
         yield Mistake("--pause", reason, "write a longer one, or add --i-own-this")
 
 
-def exit_code(made: Measurement) -> int:
+def exit_code(measured: Measurement) -> int:
     """Return 1 if requests failed or are missing, else 0."""
-    asked = [outcome for outcome in made.outcomes if outcome.block]
-    return 1 if made.ended_early or any(outcome.failure for outcome in asked) else 0
+    asked = [outcome for outcome in measured.outcomes if outcome.block]
+    return 1 if measured.ended_early or any(outcome.failure for outcome in asked) else 0

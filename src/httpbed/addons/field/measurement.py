@@ -156,12 +156,12 @@ def measure(aim: Target, wanted: Wanted, say: Say) -> Measurement:
 
 async def _measured(aim: Target, wanted: Wanted, say: Say) -> Measurement:
     async with _curl(wanted, say) as (supervisor, version):
-        made = Measurement(aim, wanted, version)
-        client = _Client(supervisor, made)
+        measured = Measurement(aim, wanted, version)
+        client = _Client(supervisor, measured)
         await _look(client, say)
-        if not made.ended_early:
+        if not measured.ended_early:
             await _run_blocks(client, say)
-        return made
+        return measured
 
 
 @contextlib.asynccontextmanager
@@ -214,12 +214,12 @@ class _Client:
     """curl in its sandbox."""
 
     supervisor: Supervisor
-    made: Measurement
+    measured: Measurement
 
     async def ask(self, block: int, version: HttpVersion) -> Outcome:
-        """Make one request, and wait until it has ended."""
-        aim, wanted = self.made.target, self.made.wanted
-        report = f"{CURL}/{len(self.made.outcomes)}.json"
+        """Make one request, and wait until it has ended; note if the server asks for fewer."""
+        aim, wanted = self.measured.target, self.measured.wanted
+        report = f"{CURL}/{len(self.measured.outcomes)}.json"
         spec = ProcessSpec(
             request.words(aim, version, wanted.most_bytes, AGENT),
             root=CURL,
@@ -236,7 +236,10 @@ class _Client:
         except FileNotFoundError:
             raise BedError("curl's report is missing") from None
         outcome = request.read(text, block, version, aim)
-        self.made.outcomes.append(outcome)
+        self.measured.outcomes.append(outcome)
+        if outcome.asks_for_fewer:
+            reason = f"the server asks for fewer requests: status {outcome.status}"
+            self.measured.ended_early = reason
         return outcome
 
 
@@ -246,25 +249,23 @@ async def _look(client: _Client, say: Say) -> None:
     Raises:
         ConfigError: It redirects, is an error, or is too long for the bounds.
     """
-    made, wanted = client.made, client.made.wanted
-    say(f"looking at {made.target.url.text} ({made.target.address})")
+    measured, wanted = client.measured, client.measured.wanted
+    say(f"looking at {measured.target.url.text} ({measured.target.address})")
     for version in sorted(wanted.versions, key=lambda one: (one != wanted.base, one)):
         outcome = await client.ask(0, version)
         if outcome.is_too_long or outcome.status:
             break
         await asyncio.sleep(wanted.pause_s)
     else:
-        made.ended_early = "no version got an answer"
+        measured.ended_early = "no version got an answer"
         return
-    if outcome.asks_for_fewer:
-        made.ended_early = f"the server asks for fewer requests: status {outcome.status}"
-    elif mistake := look_mistake(outcome, made):
+    if not measured.ended_early and (mistake := look_mistake(outcome, measured)):
         raise ConfigError([mistake])
 
 
-def look_mistake(outcome: Outcome, made: Measurement) -> Mistake | None:
+def look_mistake(outcome: Outcome, measured: Measurement) -> Mistake | None:
     """Return what makes a URL unfit, as its first response shows; None if it is fit."""
-    wanted, place = made.wanted, made.target.url.text
+    wanted, place = measured.wanted, measured.target.url.text
     if outcome.is_too_long:
         reason = (
             f"is longer than {format_size(wanted.most_bytes, 3)}, or has no end, and"
@@ -286,21 +287,20 @@ def look_mistake(outcome: Outcome, made: Measurement) -> Mistake | None:
 
 async def _run_blocks(client: _Client, say: Say) -> None:
     """Make the requests of all blocks, unless the server asks for fewer."""
-    made, wanted = client.made, client.made.wanted
+    measured, wanted = client.measured, client.measured.wanted
     for block in range(1, wanted.blocks + 1):
-        versions = [one for one in wanted.versions if not _is_given_up(made.of(one))]
+        versions = [one for one in wanted.versions if not _is_given_up(measured.of(one))]
         if not versions:
-            made.ended_early = f"every version failed {MAX_FAILURES} times"
+            measured.ended_early = f"every version failed {MAX_FAILURES} times"
             return
         seeds.block_order(wanted.seed, block).shuffle(versions)
-        now = await asyncio.to_thread(target.resolved, made.target.url)
-        made.blocks_elsewhere += target.changed(made.target, now)
+        now = await asyncio.to_thread(target.resolved, measured.target.url)
+        measured.blocks_elsewhere += target.changed(measured.target, now)
         say(f"block {block} of {wanted.blocks}: HTTP/{', HTTP/'.join(versions)}")
         for version in versions:
             await asyncio.sleep(wanted.pause_s)
-            outcome = await client.ask(block, version)
-            if outcome.asks_for_fewer:
-                made.ended_early = f"the server asks for fewer requests: status {outcome.status}"
+            await client.ask(block, version)
+            if measured.ended_early:
                 return
 
 

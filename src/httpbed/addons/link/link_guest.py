@@ -118,10 +118,10 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say)
         BedError: The link failed in the guest, or the guest died.
     """
     link_output.empty((request.pcap, request.log))
-    with scratch.temporary("link") as own, ExitStack() as stack:
+    with scratch.temporary("link") as home, ExitStack() as stack:
         environment = virtual_addition.environment(str(HANDED / RANDOM_DEVICE), os.environ)
         work = HandedCommand(replace(request, outside=False, meter=False), folder, environment)
-        given = job.hand_over(own, link_guest_job.__name__, work, folder, _IMPORTED_LATER)
+        given = job.hand_over(home, link_guest_job.__name__, work, folder, _IMPORTED_LATER)
         shutil.copy(kernel.random_device, given.folder / RANDOM_DEVICE)
         guest = Guest(
             kernel=kernel.path,
@@ -135,12 +135,12 @@ async def run(request: LinkRequest, kernel: GuestKernel, folder: Path, say: Say)
             streams=(STDOUT, STDERR),
         )
         printed = list[_Stream]()
-        running = boot.run(guest, own, watch=partial(_open, printed, stack))
+        running = boot.run(guest, home, watch=partial(_open, printed, stack))
         try:
             left = await _passing_on(printed, asyncio.create_task(running))
         finally:
             outputs = {PCAP: request.pcap, LOG: request.log}
-            _keep(outputs, own / "trial" / LEFT, say)
+            _keep(outputs, home / "trial" / LEFT, say)
         return read_run(job.read_result(left))
 
 
