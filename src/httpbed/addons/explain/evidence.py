@@ -71,7 +71,8 @@ def read(
     main = main_connection(packets.connections, scenario)
     found = packets.transfer(main)
     ended = found.ended if request_s is None else round(request_s * NS)
-    remarks = _remarks(len(packets.connections))
+    count = len(packets.connections)
+    remarks = (f"of {count} connections, the one with most bytes",) if count > 1 else ()
     return replace(found, ended=ended, is_over=is_over, remarks=remarks)
 
 
@@ -332,8 +333,8 @@ class _Reading:
         entered = rows.in_ns - self.start
         left = np.flatnonzero(rows.out_ns >= 0)
         begun, done = np.full(len(rows), -1), np.full(len(rows), -1)
-        constant = not any(described[key] for key in ("jitter", "reordering"))
-        if constant and not self._changes_delay(direction):
+        delays = self.scenario.topology.links[direction // 2].delays(direction % 2)
+        if len(delays) == 1 and not described["jitter"] and not described["reordering"]:
             finished = rows.out_ns[left] - self.start - int(described["delay_ns"])
             order = left[np.argsort(finished, kind="stable")]
             ends = np.sort(finished)
@@ -348,10 +349,6 @@ class _Reading:
             free_at = int(begun[index]) + (size * BITS * NS // int(rate) if rate else 0)
             done[index] = free_at
         return begun, done
-
-    def _changes_delay(self, direction: int) -> bool:
-        link = self.scenario.topology.links[direction // 2]
-        return len(link.delays(direction % 2)) > 1
 
     def _sent(
         self, path: Route, headers: Headers, place: int, served: tuple[Numbers, Numbers]
@@ -392,12 +389,6 @@ def _is_of(protocol: int, port: int, way: str, headers: Headers) -> Flags:
     ports: Numbers = getattr(headers, f"{way}_port")
     found: Flags = (headers.protocol == protocol) & (ports == port)
     return found
-
-
-def _remarks(connections: int) -> tuple[str, ...]:
-    if connections == 1:
-        return ()
-    return (f"of {connections} connections, the one with most bytes",)
 
 
 def _numbered(

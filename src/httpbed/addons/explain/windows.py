@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from httpbed.experiment.roles import HttpVersion, Role
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
+from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import FixedWindow, settings
 
 MAX_OVERHEAD: Mapping[str, float] = {"1.1": 1.02, "2": 1.02, "3": 1.06}
@@ -64,16 +65,12 @@ def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
         role = roles[part]
         if role.implementation not in catalog.recipes:
             continue
-        recipe = catalog.recipes[role.implementation]
-        values = settings(recipe.knobs, role.knobs)
         kind = type(role).__name__.removesuffix("Role").lower()
-        for window in recipe.windows:
-            size = window.size(values)
+        for named_window in _of_recipe(catalog.recipes[role.implementation], role.knobs, part):
+            window = named_window.window
             is_its = (window.holds == "receiver's window") == (part == receiver)
-            is_its &= kind in window.roles and hop.http_version in window.http_versions
-            if size and is_its:
-                value = values.get(str(window.knob), "")
-                yield NamedWindow(part, recipe.name, size, value, window)
+            if is_its and kind in window.roles and hop.http_version in window.http_versions:
+                yield named_window
     if hop.http_version == "2":
         program = roles[receiver].implementation
         yield NamedWindow(receiver, program, HTTP2_BYTES, "", HTTP2_DEFAULT)
@@ -82,14 +79,22 @@ def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
 def fingerprints(catalog: Catalog, versions: Sequence[HttpVersion]) -> Iterator[NamedWindow]:
     """Yield every window that a recipe knows, for a transfer of unknown programs."""
     for recipe in catalog.recipes.values():
-        values = settings(recipe.knobs, {})
-        for window in recipe.windows:
-            size = window.size(values)
-            if size and set(versions) & set(window.http_versions):
-                value = values.get(str(window.knob), "")
-                yield NamedWindow("", recipe.name, size, value, window, is_guess=True)
+        for named_window in _of_recipe(recipe, {}, "", is_guess=True):
+            if set(versions) & set(named_window.window.http_versions):
+                yield named_window
     if "2" in versions:
         yield NamedWindow("client", "", HTTP2_BYTES, "", HTTP2_DEFAULT, is_guess=True)
+
+
+def _of_recipe(
+    recipe: Recipe, knobs: Mapping[str, str], part: str, *, is_guess: bool = False
+) -> Iterator[NamedWindow]:
+    """Yield the windows of a program that have a size with these knobs."""
+    values = settings(recipe.knobs, knobs)
+    for window in recipe.windows:
+        if size := window.size(values):
+            value = values.get(str(window.knob), "")
+            yield NamedWindow(part, recipe.name, size, value, window, is_guess)
 
 
 def named(

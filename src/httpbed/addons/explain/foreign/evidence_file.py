@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -14,8 +14,7 @@ from httpbed.addons.explain.explanation import Explained, Place, Unexplained
 from httpbed.addons.explain.foreign import connections, one_sided
 from httpbed.addons.explain.foreign import seen as places
 from httpbed.addons.explain.foreign.one_sided import Side
-from httpbed.addons.explain.foreign.seen import OneSidedError
-from httpbed.addons.explain.transfer import Transfer
+from httpbed.addons.explain.foreign.seen import OneSidedError, Seen
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion
@@ -110,12 +109,8 @@ def of_capture(path: Path, catalog: Catalog, chosen: str | None, side: Side | No
         raise ConfigError([Mistake(str(path), str(error))]) from None
     notes = [*_capture_notes(ending)]
     place = Place(0, connection.name, {"connection": connection.name}, 1)
-    answer: Explained | Unexplained
-    try:
-        seen = places.of_capture(packets, max(each.end for each in known))
-        answer = of_transfer(place, one_sided.transfer(seen, side), catalog)
-    except OneSidedError as error:
-        answer = place.unexplained(error)
+    ended = max(each.end for each in known)
+    answer = explain(place, lambda: places.of_capture(packets, ended), side, catalog)
     lines = [
         Line(
             each.name,
@@ -159,8 +154,14 @@ def _capture_notes(ending: Ending) -> list[str]:
     return notes
 
 
-def of_transfer(place: Place, transfer: Transfer, catalog: Catalog) -> Explained:
-    """Explain a transfer of a file."""
+def explain(
+    place: Place, see: Callable[[], Seen], side: Side | None, catalog: Catalog
+) -> Explained | Unexplained:
+    """Explain what ``see`` returns of a connection, at one side of it."""
+    try:
+        transfer = one_sided.transfer(see(), side)
+    except OneSidedError as error:
+        return place.unexplained(error)
     versions: list[HttpVersion] = ["3"] if transfer.protocol == "quic" else ["2", "1.1"]
     outcome = "completed" if transfer.is_over else "cut off"
     known = windows.fingerprints(catalog, versions)

@@ -28,7 +28,7 @@ from httpbed.addons.explain.explanation import (
     duration_text,
     explained,
 )
-from httpbed.addons.explain.foreign import evidence_file, one_sided, requests
+from httpbed.addons.explain.foreign import evidence_file, requests
 from httpbed.addons.explain.foreign.evidence_file import Evidence, Line, size_text
 from httpbed.addons.explain.foreign.one_sided import Side
 from httpbed.addons.explain.foreign.seen import Half, OneSidedError, Seen
@@ -185,13 +185,8 @@ def read(path: Path, catalog: Catalog, chosen: str | None) -> Evidence:
         raise ConfigError([Mistake(str(path), f"cannot be read: {error.strerror}")]) from None
     name = f"the connection of {path.name}"
     place = Place(0, name, {"connection": path.name}, 1)
-    answer: Explained | Unexplained
-    try:
-        seen = _seen(trace)
-        side: one_sided.Side = "server" if trace.is_server else "client"
-        answer = evidence_file.of_transfer(place, one_sided.transfer(seen, side), catalog)
-    except OneSidedError as error:
-        answer = place.unexplained(error)
+    side: Side = "server" if trace.is_server else "client"
+    answer = evidence_file.explain(place, lambda: _seen(trace), side, catalog)
     data = trace.sent if trace.is_server else trace.received
     lasts = max((packet.at for packet in (*trace.sent, *trace.received)), default=0)
     line = Line(path.name, "QUIC", sum(packet.size for packet in data), lasts)
