@@ -121,17 +121,6 @@ def test_the_longest_gap_equals_an_exhaustive_search(
     assert found == gaps(bins, least, begin, end)
 
 
-@given(BINS, st.integers(0, 100), st.integers(1, 150))
-def test_a_stall_is_no_shorter_than_a_silence(
-    bins: Mapping[int, int], begin: int, lasts: int
-) -> None:
-    """Neither is longer than the span that is searched."""
-    times = sorted(bins)
-    silence = longest_below(1, bins, times, begin, begin + lasts)
-    stall = longest_below(handover_deliveries.STALLED_BYTES, bins, times, begin, begin + lasts)
-    assert 0 < silence <= stall <= lasts
-
-
 def test_path_validation_ends_a_silence_but_no_stall() -> None:
     """A stall ends with data."""
     bins = {100: 1500, 140: 1228, 160: 1228, 180: 1500, 181: 1500}
