@@ -45,7 +45,7 @@ def unpacked(name: str, folder: Path) -> Scenario:
 
 def explained(name: str, folder: Path) -> ExplainedLoad:
     one = page_division.of_attempt(
-        Place(1, name, {}), folder, unpacked(name, folder), "virtual", CATALOG,
+        Place(1, name, {}, 1), folder, unpacked(name, folder), "virtual", CATALOG,
         metric="page_load_time", outcome="completed",
     )  # fmt: skip
     assert isinstance(one, ExplainedLoad)
