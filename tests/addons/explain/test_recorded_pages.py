@@ -12,14 +12,19 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.explain import evidence, page_connections, page_division, page_timeline
-from httpbed.addons.explain.explanation import Place
+from httpbed.addons.explain.explanation import Place, Unexplained
+from httpbed.addons.explain.lifts import Lift, Rung
 from httpbed.addons.explain.page_division import ExplainedLoad
+from httpbed.addons.explain.page_report import ShownLoad, ShownLoads
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import driver_output, timing
 from httpbed.addons.pages.load.critical_path import RESPONSE
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog as catalogs
+from httpbed.report import markdown
+from httpbed.report.document import Table
+from page_campaigns import page_campaign
 
 CATALOG = catalogs.load()
 RECORDED = Path(__file__).parents[2] / "recorded" / "pages"
@@ -38,7 +43,7 @@ def unpacked(name: str, folder: Path) -> Scenario:
         for member in archive:
             file, stream = folder / member.name, archive.extractfile(member)
             assert stream is not None
-            file.parent.mkdir(exist_ok=True)
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(stream.read())
     return Scenario.model_validate(json.loads((folder / "document.json").read_text()))
 
@@ -96,3 +101,44 @@ def test_each_of_several_connections_is_found_by_its_bytes(tmp_path: Path) -> No
         last = max(round((one.ended_s or 0.0) * NS) + zero for one in own)
         # Chromium reads its socket within a millisecond of the last packet.
         assert abs(int(came) - last) < NS // 1000
+
+
+def test_the_page_has_each_response_with_its_causes_and_what_was_lifted(tmp_path: Path) -> None:
+    one = explained("held-h3", tmp_path / "held")
+    lifted = explained("short-queue-h2", tmp_path / "lifted")
+    rung = Rung(Lift("fixed window", "a larger buffer", {}), one, lifted)
+    results = page_campaign(tmp_path / "campaign", only={"http_version": "none"})
+    shown = ShownLoads(results, [ShownLoad(one.path, one, None)], [])
+    shown = shown.lifted({(one.block, one.trial): [rung]})
+    document = shown.document(draws=True)
+    assert "| fixed window | 863 ms (52 %) |" in markdown.render(document)
+    tables = {
+        block.label: block
+        for section in document.sections
+        for block in section.blocks
+        if isinstance(block, Table)
+    }
+    responses = tables["Responses"]
+    # The document, less than a hundredth of the path, has no row.
+    assert [row.name for row in responses.names] == ["0001.jpeg"]
+    cells = {column.header: column.cells[0].text for column in responses.columns}
+    assert cells["fixed\nwindow"] == "863 ms"
+    assert tables["Ladder"].names[0].name == "a larger buffer"
+    assert "fixed window is not confirmed" in " ".join(map(str, document.answer))
+    (load,) = shown.values()["loads"]
+    assert load["ladder"][0]["after"]["responses"]["seconds"] == lifted.responses.seconds
+    assert load["not_divided"] == ""
+
+
+def test_a_slow_load_without_packets_says_what_is_not_known(tmp_path: Path) -> None:
+    one = explained("held-h3", tmp_path)
+    (tmp_path / "packets.tsv").unlink()
+    other = page_division.of_attempt(
+        Place(1, "t", {}), tmp_path, Scenario.model_validate(
+            json.loads((tmp_path / "document.json").read_text())
+        ), "virtual", CATALOG, metric="page_load_time", outcome="completed",
+    )  # fmt: skip
+    assert isinstance(other, Unexplained)
+    shown = ShownLoad(one.path, other, None)
+    assert [*shown.sentences()][-1].endswith("is not known: it kept no packets")
+    assert shown.values()["responses"] is None
