@@ -116,6 +116,11 @@ def data(file: Path, *, most: int = MAX_BYTES) -> bytes:
         return handle.buffer.read()
 
 
+def own_data(file: Path) -> bytes:
+    """Return the bytes of a file that httpbed wrote; raises as :func:`data`."""
+    return data(file, most=OWN_BYTES)
+
+
 def own_text(file: Path) -> str:
     """Return the text of a file that httpbed wrote; empty if it does not exist."""
     try:

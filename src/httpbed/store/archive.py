@@ -100,7 +100,7 @@ def merge(directories: Sequence[Path], output: Path) -> Merged:
             damaged; or the folder holds files.
     """
     sources = _sources(directories, output)
-    _demand([*_not_alike(sources), *_damages(sources)])
+    require_none([*_not_alike(sources), *_damages(sources)])
     merged = _merged(sources)
     first = sources[0].campaign
     provenance = [_provenance(source, merged) for source in sources]
@@ -127,7 +127,7 @@ def _sources(directories: Sequence[Path], output: Path) -> list[Source]:
             sources.append(_source(directory))
         except ConfigError as error:
             mistakes += error.mistakes
-    _demand(mistakes)
+    require_none(mistakes)
     return sources
 
 
@@ -138,10 +138,6 @@ def _source(directory: Path) -> Source:
     campaign_design.refuse_design(campaign, design, experiment.factors)
     campaign_design.refuse_strangers(campaign, design, made.tables["trials"])
     return Source(campaign, campaign.manifest, design, made)
-
-
-def _demand(mistakes: Sequence[Mistake]) -> None:
-    require_none(mistakes)
 
 
 def _not_alike(sources: Sequence[Source]) -> Iterator[Mistake]:

@@ -115,9 +115,7 @@ def read_files(directory: Path, place: str) -> AttemptFiles:
         return AttemptFiles(place, {}, {"": "is not a folder"})
     for name in _READ:
         try:
-            contents[name] = untrusted_files.data(
-                directory / place / name, most=untrusted_files.OWN_BYTES
-            )
+            contents[name] = untrusted_files.own_data(directory / place / name)
         except FileNotFoundError:
             continue
         except untrusted_files.UnreadableError as error:
@@ -239,9 +237,7 @@ def altered(directory: Path, place: str, below: str = "") -> list[str]:
     ``below`` limits it to one file or folder of the artifacts.
     """
     try:
-        document = trial_document(
-            untrusted_files.data(directory / place / TRIAL, most=untrusted_files.OWN_BYTES)
-        )
+        document = trial_document(untrusted_files.own_data(directory / place / TRIAL))
     except (FileNotFoundError, untrusted_files.UnreadableError, DifferentError) as error:
         return [f"{TRIAL} cannot vouch for the artifacts: {error}"]
     listed = document.artifacts(below)

@@ -118,7 +118,7 @@ class Campaign:
         """Add the digests of further files to the manifest; of ``tables.json``, of all tables."""
         listed = self.files()
         for name in names:
-            content = untrusted_files.data(self.directory / name, most=untrusted_files.OWN_BYTES)
+            content = untrusted_files.own_data(self.directory / name)
             listed[name] = digests.of_bytes(content)
         campaign_files.put_manifest(self.directory, self.manifest, listed)
 
@@ -253,11 +253,7 @@ class Campaign:
     def _parsed(self, name: str, parse: Callable[[bytes], T]) -> T:
         path = self.directory / name
         try:
-            return parse(
-                untrusted_files.data(
-                    self.directory.resolve() / name, most=untrusted_files.OWN_BYTES
-                )
-            )
+            return parse(untrusted_files.own_data(self.directory.resolve() / name))
         except FileNotFoundError:
             reason = "is missing"
         except DifferentError as error:

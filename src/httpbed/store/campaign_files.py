@@ -210,7 +210,7 @@ def _keep_earlier(campaign: Campaign) -> dict[str, FileDigest]:
     folder.mkdir(parents=True, exist_ok=True)
     earlier = {}
     for name in FILES:
-        content = untrusted_files.data(directory.resolve() / name, most=untrusted_files.OWN_BYTES)
+        content = untrusted_files.own_data(directory.resolve() / name)
         disk.write(folder / name, content)
         earlier[f"{EARLIER}/{number}/{name}"] = digests.of_bytes(content)
     disk.settle([folder, folder.parent, directory])
@@ -268,8 +268,6 @@ def _digest(path: Path) -> FileDigest | None:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return untrusted_files.data(
-            path.parent.resolve() / path.name, most=untrusted_files.OWN_BYTES
-        )
+        return untrusted_files.own_data(path.parent.resolve() / path.name)
     except (FileNotFoundError, untrusted_files.UnreadableError):
         return None

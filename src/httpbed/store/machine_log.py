@@ -33,7 +33,7 @@ def read(directory: Path) -> list[dict[str, Any]]:
     if not os.path.lexists(path):
         return []
     try:
-        text = untrusted_files.data(path, most=untrusted_files.OWN_BYTES).decode(errors="replace")
+        text = untrusted_files.own_data(path).decode(errors="replace")
     except untrusted_files.UnreadableError:
         return []
     return [line for line in map(_line, text.splitlines()) if line]

@@ -88,7 +88,7 @@ def _index(real: Path) -> dict[str, Any]:
 
 def _table(file: Path, sha256: str) -> pa.Table:
     try:
-        content = untrusted_files.data(file, most=untrusted_files.OWN_BYTES)
+        content = untrusted_files.own_data(file)
         if hashlib.sha256(content).hexdigest() != sha256:
             raise UnreadableTablesError(f"{file.name} differs from its digest in {INDEX}")
         return parquet_file.read(content)
