@@ -318,7 +318,7 @@ def test_all_mistakes_of_a_har_file_are_reported_at_once(
         ("plan", "{named}"),
         ("run", "{named}", "-o", "{nothing}"),
         ("pages", "import", "{named}"),
-        ("toolbox", "list", "--recipes", "{folder}"),
+        ("toolbox", "--recipes", "{folder}"),
     ],
     ids=lambda words: words[0],
 )

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from httpbed.base.errors import ConfigError, HostError
+from httpbed.base.errors import ConfigError
 from httpbed.bed.machine import doctor
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.cli import doctor as doctor_verb
@@ -39,14 +39,6 @@ def test_toolboxes_are_listed_and_removed(root: root_filesystem.Root) -> None:
     assert isinstance(run(toolbox_verb.command, ["remove", "other"]).exception, ConfigError)
     assert run(toolbox_verb.command, ["remove", root.name]).exit_code == 0
     assert root_filesystem.find_all() == []
-
-
-def test_the_path_of_a_toolbox_that_is_not_built_is_an_error(root: root_filesystem.Root) -> None:
-    """The cache contains another root filesystem; the remedy names the command that builds it."""
-    del root
-    told = CliRunner().invoke(toolbox_verb.command, ["path"])
-    assert isinstance(told.exception, HostError)
-    assert "toolbox build" in told.exception.remedy
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (None, 0), (False, 3)])

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError, require_none
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, require_none
 from httpbed.bed.toolbox import debian, pypi, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, Root
 from httpbed.cli import options
@@ -61,14 +61,6 @@ def command(context: click.Context, *, recipe_folders: tuple[Path, ...], as_json
     """
     if context.invoked_subcommand is None:
         _list(catalog(recipe_folders), as_json=as_json)
-
-
-@command.command("list")
-@recipes_option
-@json_option
-def show_list(*, recipe_folders: tuple[Path, ...], as_json: bool) -> None:
-    """List the implementations that an experiment can name, with their roles and HTTP versions."""
-    _list(catalog(recipe_folders), as_json=as_json)
 
 
 @command.command("show")
@@ -248,33 +240,20 @@ def build(
     known = catalog(recipe_folders)
     needed = _needed(known, names)
     roots, failures = program_roots.build(needed, say=say, accept_expired=accept_expired)
-    _locate([roots[contents] for contents in needed if contents in roots], as_json=as_json)
+    built = [roots[contents] for contents in needed if contents in roots]
+    if as_json:
+        echo(json.dumps([_root_as_json(root) for root in built], indent=2))
+    else:
+        for root in built:
+            echo(root.path)
     for contents, failure in failures.items():
         say(f"{' and '.join(needed[contents])} not built: {failure}")
     for name in names:
         if known[name].install.own:
-            built = program_roots.own_executable(known[name], say, accept_expired=accept_expired)
-            say(f"{name} is {built}")
+            where = program_roots.own_executable(known[name], say, accept_expired=accept_expired)
+            say(f"{name} is {where}")
     if failures and (names or not roots):
         raise SystemExit(_UNABLE)
-
-
-@command.command()
-@_names
-@recipes_option
-@json_option
-def path(*, names: tuple[str, ...], recipe_folders: tuple[Path, ...], as_json: bool) -> None:
-    """Print the paths of the root filesystems of implementations, by default of all."""
-    roots = []
-    for contents, recipes in _needed(catalog(recipe_folders), names).items():
-        root = root_filesystem.find(contents)
-        if root is None:
-            raise HostError(
-                f"the toolbox of {' and '.join(recipes)} is not built",
-                f"httpbed toolbox build {' '.join(names)}".strip(),
-            )
-        roots.append(root)
-    _locate(roots, as_json=as_json)
 
 
 @command.command()
@@ -304,14 +283,6 @@ def _needed(known: Catalog, names: tuple[str, ...]) -> dict[Contents, list[str]]
     """Return the contents of each needed root filesystem -> the programs that need it."""
     catalogs.require(known, names)
     return {root_filesystem.TOOLS: ["the tools"], **known.installs(names or None)}
-
-
-def _locate(roots: list[Root], *, as_json: bool) -> None:
-    if as_json:
-        echo(json.dumps([_root_as_json(root) for root in roots], indent=2))
-        return
-    for root in roots:
-        echo(root.path)
 
 
 def _root_as_json(root: Root) -> dict[str, object]:
