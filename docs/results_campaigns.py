@@ -208,6 +208,6 @@ def _programs(found: Sequence[PublishedExperiment]) -> list[list[str]]:
     used: dict[tuple[str, str], list[str]] = {}
     for experiment in found:
         for program in under_test(experiment.results.manifest):
-            names = used.setdefault((program.name, program.version), [])
+            names = used.setdefault((program["name"], program["version"]), [])
             names += [] if experiment.name in names else [experiment.name]
     return [[name, version, ", ".join(names)] for (name, version), names in sorted(used.items())]

@@ -38,7 +38,7 @@ def test_levels_that_are_tables_are_explained() -> None:
     assert "client <-> proxy: access slow | fast" in printed.getvalue()
     texts = [levels.line(legend) for legend in levels.legends(results.document)]
     assert "rate 1 Mbit/s" in "".join(texts)
-    hosts = {host.name: list(map(str, host.roles)) for host in network.hosts(results.document)}
+    hosts = {name: list(map(str, roles)) for name, roles in network.hosts(results.document)}
     assert hosts["client"] == ["client: curl-h2 | curl-h3"]
     assert "proxy: none or envoy" in hosts["proxy"][0]
 

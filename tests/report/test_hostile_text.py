@@ -44,7 +44,8 @@ def _ending(levels: dict[str, str], block: int) -> Ending:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    manifest = {"command": HOSTILE, "programs": [{"name": "nginx", "version": HOSTILE}]}
+    nginx = {"name": "nginx", "version": HOSTILE, "sha256": ""}
+    manifest = {"command": HOSTILE, "programs": [nginx]}
     folder = tmp_path_factory.mktemp("campaign")
     return campaign(_ending, _experiment(VERSIONS), folder, manifest)  # type: ignore[arg-type]
 

@@ -25,7 +25,7 @@ MANIFEST = {
     "host": {"kernel": "6.1", "memory_bytes": 2**33, "load": [0.1, 0.2], "pressure": True},
     "programs": [
         {"name": "nginx", "version": EVIL, "sha256": "ab" * 32, "libraries": {"/lib/x": "cd"}},
-        {"name": "ip"},
+        {"name": "ip", "version": "", "sha256": "", "libraries": {}},
     ],
     "recipes": {"nginx": "ef" * 32},
 }

@@ -27,7 +27,7 @@ from httpbed.store.results import Results
 TIMES = {("1.1", "0 %"): 0.98, ("2", "0 %"): 0.98, ("3", "0 %"): 0.95}
 TIMES |= {("1.1", "2 %"): 1.9, ("2", "2 %"): 1.8, ("3", "2 %"): 1.4}
 NOISE = (-0.08, 0.05, 0.0, 0.11, -0.03)
-PROGRAMS = {"programs": [{"name": "nginx", "version": "1.30.6"}]}
+PROGRAMS = {"programs": [{"name": "nginx", "version": "1.30.6", "sha256": ""}]}
 STEADY = """\
 question   Does HTTP/3 fetch 1 MB faster than HTTP/2 when the link loses packets?
 link       client <-> server: 10 Mbit/s, 25 ms, 0 % | 2 % loss, queue 1000 packets, in each

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from httpbed.base.clock import MEANING
@@ -17,31 +16,21 @@ Manifest = Mapping[str, Any]
 GIB = 2**30
 
 
-@dataclass(frozen=True)
-class UsedProgram:
-    """A program that took part, and how to recognise it."""
-
-    name: str
-    version: str
-    path: str
-    sha256: str
-    libraries: tuple[tuple[str, str], ...]
-    """Path and SHA-256 of each library that it loads."""
-    packages: tuple[tuple[str, str], ...]
-    """Name, version and SHA-256 of each package of its root filesystem."""
-
-
-def programs(manifest: Manifest) -> list[UsedProgram]:
+def programs(manifest: Manifest) -> list[Mapping[str, Any]]:
     """List all programs: those under test first, then the tools around them."""
-    found = [_program(program) for program in manifest.get("programs") or ()]
-    tested = manifest.get("recipes") or {}
-    return sorted(found, key=lambda program: program.name not in tested)
+    tested = manifest.get("recipes", ())
+    return sorted(manifest.get("programs", ()), key=lambda program: program["name"] not in tested)
 
 
-def under_test(manifest: Manifest) -> list[UsedProgram]:
+def under_test(manifest: Manifest) -> list[Mapping[str, Any]]:
     """List the programs that a recipe names; all, where the manifest names no recipe."""
-    tested = manifest.get("recipes") or {}
-    return [program for program in programs(manifest) if not tested or program.name in tested]
+    tested = manifest.get("recipes")
+    return [each for each in programs(manifest) if not tested or each["name"] in tested]
+
+
+def versions(manifest: Manifest) -> tuple[str, ...]:
+    """Name the programs under test, each with its version."""
+    return tuple(f"{each['name']} {each['version']}".strip() for each in under_test(manifest))
 
 
 def clock(manifest: Manifest) -> str:
@@ -87,8 +76,8 @@ def facts(results: Results) -> list[tuple[str, str]]:
 
 def _expired(manifest: Manifest) -> list[str]:
     """List the programs for which the user accepted a package index that had expired."""
-    known = manifest.get("programs") or ()
-    return sorted(str(one.get("name")) for one in known if one.get("index_expired"))
+    known = manifest.get("programs", ())
+    return sorted(program["name"] for program in known if program.get("index_expired"))
 
 
 def archived_tables(results: Results) -> str:
@@ -115,32 +104,18 @@ def host(manifest: Manifest) -> Iterator[tuple[str, str]]:
 def digests(manifest: Manifest) -> list[tuple[str, list[tuple[str, str]]]]:
     """List the SHA-256 of recipes, of programs, and of each program's libraries or packages."""
     every = programs(manifest)
-    recipes = [(str(name), str(one)) for name, one in (manifest.get("recipes") or {}).items()]
-    files = [(program.path or program.name, program.sha256) for program in every if program.sha256]
-    lists = [
-        (f"{len(recipes)} recipes", recipes),
-        (f"{len(files)} programs", files),
-        *(
-            (f"{len(several)} {kind} of {program.name}", list(several))
-            for program in every
-            for kind, several in (("libraries", program.libraries), ("packages", program.packages))
-        ),
+    recipes = list(manifest.get("recipes", {}).items())
+    files = [
+        (program.get("path") or program["name"], program["sha256"])
+        for program in every
+        if program["sha256"]
     ]
-    return [(name, found) for name, found in lists if found]
-
-
-def _program(node: Mapping[str, Any]) -> UsedProgram:
-    several = {kind: node.get(kind) or {} for kind in ("libraries", "packages")}
-    return UsedProgram(
-        name=str(node.get("name", "?")),
-        version=str(node.get("version", "")),
-        path=str(node.get("path", "")),
-        sha256=str(node.get("sha256", "")),
-        **{
-            kind: tuple((str(name), str(digest)) for name, digest in found.items())
-            for kind, found in several.items()
-        },
-    )
+    lists = [(f"{len(recipes)} recipes", recipes), (f"{len(files)} programs", files)]
+    for program in every:
+        for kind in ("libraries", "packages"):
+            several = list(program.get(kind, {}).items())
+            lists.append((f"{len(several)} {kind} of {program['name']}", several))
+    return [(name, several) for name, several in lists if several]
 
 
 def _value_text(key: str, value: object) -> str:

@@ -53,24 +53,16 @@ class LinkFacts:
         return self.up == self.down
 
 
-@dataclass(frozen=True)
-class HostFacts:
-    """A host and the roles on it."""
-
-    name: str
-    roles: tuple[HostedRole, ...]
-
-
 def links(document: Document) -> tuple[LinkFacts, ...]:
     """Describe each link of an experiment's document."""
     return tuple(_link(document, link) for link in document.get("topology", {}).get("links", ()))
 
 
-def hosts(document: Document) -> tuple[HostFacts, ...]:
-    """Describe each host of an experiment's document."""
-    found = roles.roles(document)
-    names = document.get("topology", {}).get("hosts", ())
-    return tuple(HostFacts(name, tuple(found.get(name, ()))) for name in names)
+def hosts(document: Document) -> Iterator[tuple[str, list[HostedRole]]]:
+    """Yield each host of an experiment's document with the roles on it."""
+    known = roles.roles(document)
+    for name in document.get("topology", {}).get("hosts", ()):
+        yield name, known.get(name, [])
 
 
 def sentences(document: Document, most_changes: int = MAX_CHANGES) -> list[str]:

@@ -93,9 +93,7 @@ def document(source: ReportInput) -> Document:
         httpbed=str(made_by.get("httpbed", "")),
         started=str(made_by.get("started", "")),
         clock=manifest.clock(made_by),
-        programs=tuple(
-            f"{program.name} {program.version}".strip() for program in manifest.under_test(made_by)
-        ),
+        programs=manifest.versions(made_by),
         heading=Facts(tuple(_heading(results))),
         treatments=treatments.table(findings, results.document),
         matrix=matrix.matrix(findings, results.experiment.report) if sums_up(findings) else None,
@@ -197,9 +195,9 @@ def _conditions(results: Results, findings: Findings) -> Iterator[tuple[str, str
     for name, some in text.get("factors", {}).items():
         yield title(name), ", ".join(some) + (" (network)" if name in findings.network else "")
     yield from (("left out", line) for line in levels.left_out(results.experiment))
-    for host in network.hosts(text):
-        if own := "; ".join(str(role) for role in host.roles):
-            yield f"host {host.name}", own
+    for host, its_roles in network.hosts(text):
+        if its_roles:
+            yield f"host {host}", "; ".join(map(str, its_roles))
     yield from (("link", line) for line in network.sentences(text, MAX_CHANGES))
     yield from (("hand-over", line) for line in [roles.handover_line(text)] if line)
     yield "workload", roles.workload(text)
@@ -384,7 +382,7 @@ def _manifest(source: ReportInput) -> Section:
     if host := tuple(manifest.host(made_by)):
         blocks += [Heading("Machine"), Facts(host)]
     if programs := manifest.programs(made_by):
-        rows = [(program.name, program.version, program.path) for program in programs]
+        rows = [(each["name"], each["version"], each.get("path", "")) for each in programs]
         headers = ("program", "version", "file")
         caption = "Programs with their versions; their digests are at the end"
         blocks += [Heading("Programs"), plain_table("Programs", caption, headers, rows)]

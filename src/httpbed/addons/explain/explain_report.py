@@ -202,14 +202,14 @@ def document(  # noqa: PLR0913 - a document has these parts
     notes: tuple[str, ...] = (),
 ) -> Document:
     """Return what explains trials of a campaign as a document; its sections follow the answers."""
-    made_by, programs = results.manifest, manifest.under_test(results.manifest)
+    made_by = results.manifest
     return Document(
         name=results.experiment.name,
         question=f"Why did it take so long? {results.experiment.question}",
         httpbed=str(made_by.get("httpbed", "")),
         started=str(made_by.get("started", "")),
         clock=manifest.clock(made_by),
-        programs=tuple(f"{program.name} {program.version}".strip() for program in programs),
+        programs=manifest.versions(made_by),
         heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
         treatments=division,
         matrix=None,
