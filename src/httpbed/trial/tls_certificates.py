@@ -13,7 +13,6 @@ certificates made, and checking an experiment needs none.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Collection
@@ -23,7 +22,6 @@ from pathlib import Path
 from httpbed.base import folders
 from httpbed.base.clock import GUEST_STARTS
 from httpbed.experiment.workload import OWN_ORIGIN
-from httpbed.programs.protocol import CERTIFICATE, KEY_PIN
 
 SERVER_NAME = OWN_ORIGIN
 VALID = timedelta(days=365)
@@ -46,7 +44,7 @@ def ensure(now: datetime, origins: Collection[str] = ()) -> Path:
     for folder in sorted(parent.glob(f"{stem}*"), reverse=True):
         until = datetime.strptime(folder.name, f"{stem}%Y%m%d").replace(tzinfo=UTC)
         if until > now + RENEW_BEFORE:
-            return _completed(folder)
+            return folder
     return _make(parent, now, stem, origins)
 
 
@@ -70,18 +68,6 @@ def untrusted(trusted: Path, folder: Path, now: datetime) -> Path:
 
     shutil.copytree(trusted, folder)
     tls_signing.write_untrusted(folder, _span(now))
-    return folder
-
-
-def _completed(folder: Path) -> Path:
-    """Add the files that earlier versions did not write; several processes may do so at once."""
-    folder.chmod(READABLE)
-    if not (folder / KEY_PIN).exists():
-        from httpbed.trial import tls_signing  # noqa: PLC0415 - see above
-
-        scratch = folder / f".{KEY_PIN}-{os.getpid()}"
-        scratch.write_text(tls_signing.pin((folder / CERTIFICATE).read_bytes()))
-        scratch.rename(folder / KEY_PIN)
     return folder
 
 

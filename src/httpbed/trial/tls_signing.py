@@ -138,12 +138,8 @@ def write_untrusted(folder: Path, span: Span) -> None:
     (folder / KEY_PIN).write_text(_pin(authority))
 
 
-def pin(pem: bytes) -> str:
-    """Return the SHA-256 of a certificate's SubjectPublicKeyInfo in base64, as RFC 7469 does."""
-    return _pin(x509.load_pem_x509_certificate(pem))
-
-
 def _pin(certificate: x509.Certificate) -> str:
+    """Return the SHA-256 of a certificate's SubjectPublicKeyInfo in base64, as RFC 7469 does."""
     key = certificate.public_key().public_bytes(
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
