@@ -114,20 +114,6 @@ class PartSpec:
     guest: bool = False
     """Whether its program is the kernel of a guest, which needs fewer system calls."""
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the specification in the sandbox's input format."""
-        return {
-            "root": self.root,
-            "host": self.host,
-            "folders": dict(self.folders),
-            "shared": {seen: str(path) for seen, path in self.shared.items()},
-            "written": {seen: str(path) for seen, path in self.written.items()},
-            "files": dict(self.files),
-            "memory_bytes": self.memory_bytes,
-            "processes": self.processes,
-            "guest": self.guest,
-        }
-
 
 @dataclass(frozen=True)
 class ShellSpec:
@@ -182,29 +168,22 @@ class SandboxSpec:
             stdio: The descriptors of the command.
             root_to: A socket, over which the sandbox sends a descriptor of its root.
         """
-        document = {
-            "scratch": str(self.scratch),
-            "trial": self.trial and str(self.trial),
-            "parts": {name: part.as_json() for name, part in self.parts.items()},
-            "roots": {name: str(path) for name, path in self.roots.items()},
-            "shared": {seen: str(path) for seen, path in self.shared.items()},
-            "programs": {name: str(path) for name, path in self.programs.items()},
-            "hosts": {name: dict(sysctls) for name, sysctls in self.hosts.items()},
-            "sysctls": dict(self.sysctls),
-            "tmpfs_bytes": self.tmpfs_bytes,
+        shell = self.shell and {**vars(self.shell), "stdio": stdio}
+        told = {
+            **vars(self),
             "unprivileged": None if self.shell or self.keeps_user else unprivileged.user(),
-            "keeps_network": self.keeps_network,
+            "shell": shell,
             "root_to": root_to,
-            "shell": self.shell
-            and {
-                "stdio": stdio,
-                "written": {name: str(path) for name, path in self.shell.written.items()},
-                "shown": dict(self.shell.shown),
-                "outside": self.shell.outside,
-                "confined": self.shell.confined,
-            },
         }
-        return json.dumps(document).encode() + b"\n"
+        del told["keeps_user"]
+        return json.dumps(told, default=_as_json).encode() + b"\n"
+
+
+def _as_json(value: PartSpec | Path | Mapping[str, Any]) -> object:
+    """Return what the sandbox reads; its fields of a part are called as those of the class."""
+    if isinstance(value, PartSpec):
+        return vars(value)
+    return str(value) if isinstance(value, Path) else dict(value)
 
 
 STOPPED_IN_TIME = "was stopped at its time limit"

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.base import untrusted_files
+from httpbed.base.clock import NS
 from httpbed.base.errors import BedError, HostError, SubjectError
 from httpbed.bed.sandbox import part_folders
 from httpbed.bed.sandbox.part_folders import Disorder
@@ -35,7 +36,6 @@ START_TIMEOUT_S = 20.0
 LINE_BYTES = 64 * 2**20
 """Limit of a line: the emulator's result is one line, long after a long lossy transfer."""
 
-EPERM, EACCES, ENOSPC, EUSERS = 1, 13, 28, 87
 OBSTRUCTED = frozenset(
     {errno.EACCES, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.ENOTEMPTY}
     | {errno.ENXIO, errno.EPERM, errno.ENOENT, errno.EINVAL}
@@ -399,12 +399,12 @@ def _start_request(spec: ProcessSpec) -> dict[str, Any]:
 def _refusal(event: dict[str, Any]) -> HostError | BedError:
     """Return a HostError if the kernel refused, else a BedError."""
     reason = f"{event['step']}: {event['message']}"
-    if event["errno"] == ENOSPC and "unshare" in event["step"]:
+    if event["errno"] == errno.ENOSPC and "unshare" in event["step"]:
         return HostError(
             f"the limit of user namespaces is reached ({reason})",
             "raise it: sudo sysctl user.max_user_namespaces=10000",
         )
-    if event["errno"] in {EPERM, EACCES, EUSERS}:
+    if event["errno"] in {errno.EPERM, errno.EACCES, errno.EUSERS}:
         from httpbed.bed.machine import doctor  # noqa: PLC0415 - rarely needed
 
         return HostError(
@@ -417,9 +417,6 @@ def _refusal(event: dict[str, Any]) -> HostError | BedError:
 def _named(request: Mapping[str, Any]) -> str:
     argv = request.get("argv") or [request.get("path", "")]
     return f"to {request['do']} {argv[0]}".strip()
-
-
-NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)
@@ -450,10 +447,6 @@ class CpuTimes:
 
 def read_cpu_times(event: Mapping[str, Any]) -> CpuTimes:
     """Read the sandbox's event ``cpu_times``."""
-    tasks = [
-        TaskTimes(one["ran_ns"] / NS_PER_S, one["waited_ns"] / NS_PER_S) for one in event["tasks"]
-    ]
-    over_s, busy_s, unseen_s = (
-        event[name] / NS_PER_S for name in ("over_ns", "busy_ns", "unseen_ns")
-    )
+    tasks = [TaskTimes(task["ran_ns"] / NS, task["waited_ns"] / NS) for task in event["tasks"]]
+    over_s, busy_s, unseen_s = (event[name] / NS for name in ("over_ns", "busy_ns", "unseen_ns"))
     return CpuTimes(over_s, busy_s, tasks, unseen_s)
