@@ -174,7 +174,7 @@ def _measure(words: argparse.Namespace) -> None:
         sections.append(_section(bench, emulator))
         print(f"\n{sections[-1].table()}", flush=True)
     if words.json:
-        said = {"machine": machine.as_json(), "sections": [each.as_json() for each in sections]}
+        said = {"machine": machine.model_dump(), "sections": [each.as_json() for each in sections]}
         words.json.write_text(json.dumps(said, indent=1) + "\n")
 
 

@@ -133,7 +133,7 @@ def _about(found: peers.Peers) -> dict[str, Any]:
     return {
         "schema": 1,
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": facts.gather().as_json(),
+        "machine": facts.gather().model_dump(),
         "httpbed_link": {"schema": schema(found.link), "spin_us": SPIN_US},
         "peers": found.versions(),
     }

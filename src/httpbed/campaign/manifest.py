@@ -78,7 +78,7 @@ def manifest(
         "clock": loaded.experiment.clock,
         **({"clock_reason": settings.clock_reason} if settings.clock_reason else {}),
         "kept": sorted(setup.options.keep),
-        "host": facts.gather().as_json(),
+        "host": facts.gather().model_dump(),
         "programs": programs,
         "recipes": {name: recipe.digest for name, recipe in recipes.items()},
         "sites": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -54,8 +55,8 @@ def command(context: click.Context, *, as_json: bool) -> None:
         values = {
             "schema": 1,
             "able": doctor.is_able(points),
-            "machine": machine.as_json(),
-            "points": [point.as_json() for point in points],
+            "machine": machine.model_dump(),
+            "points": [asdict(point) for point in points],
         }
         echo(json.dumps(values, indent=2))
     else:

@@ -15,7 +15,7 @@ def test_the_facts_of_this_machine_are_complete_and_serialisable() -> None:
     assert machine.kernel
     assert machine.cores >= 1
     assert machine.memory_bytes > 1e8
-    assert json.loads(json.dumps(machine.as_json()))["cores"] == machine.cores
+    assert json.loads(json.dumps(machine.model_dump()))["cores"] == machine.cores
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
         "backend": backend,
         "scheduling": sorted({verdict.scheduling for verdict in verdicts if verdict.scheduling}),
         "load": {"before": load_before, "after": machine.load[0]},
-        "host": machine.as_json(),
+        "host": machine.model_dump(),
         "envelope": envelope.envelope(verdicts),
         "computed": envelope.COMPUTED,
         "cells": [verdict.as_json() for verdict in verdicts],

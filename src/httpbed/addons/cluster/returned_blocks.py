@@ -114,7 +114,7 @@ class ReturnedBlocks:
     def note(self, block: int, ending: str, worker: WorkerFacts, **about: Any) -> None:
         """Append how a block ended on a machine to the campaign's log of machines."""
         about["ended"] = datetime.now(UTC).isoformat(timespec="seconds")
-        about |= {"httpbed": metadata.version("httpbed"), "host": worker.host.as_json()}
+        about |= {"httpbed": metadata.version("httpbed"), "host": worker.host.model_dump()}
         machine_log.append(self._campaign.directory, worker.name, block, ending, about)
 
 

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +44,6 @@ class Capability:
     """The test's result, in words."""
     remedy: str = ""
     """What to do if it is not ok."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the capability as JSON values."""
-        return asdict(self)
 
 
 def is_able(capabilities: list[Capability]) -> bool:

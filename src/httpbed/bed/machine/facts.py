@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
-from typing import Any
 
 from httpbed.base.value import Value
 
@@ -41,10 +40,6 @@ class MachineFacts(Value):
     """The kind of container, as far as it can be detected; absent outside of one."""
     uid: int
     """Numeric user identifier."""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the facts as JSON values."""
-        return self.model_dump()
 
 
 def gather() -> MachineFacts:
