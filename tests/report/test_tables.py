@@ -18,7 +18,7 @@ import reports
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.base import addon
 from httpbed.experiment.check import LATENESS, PRESSURE, PROTOCOL
-from httpbed.report import notes, publish
+from httpbed.report import notes, publish, terminal_report
 from httpbed.report.document import SectionMaker
 from httpbed.report.terminal import console
 from httpbed.results.findings import find
@@ -363,7 +363,7 @@ def test_the_checks_are_listed_on_request() -> None:
         lambda levels, block: replace(timed(steady(levels, block)), invalid_first=["clock stepped"])
     )
     document = publish.document(results, find(results), draws=False)
-    publish.show(document, None, console(stream), with_checks=True)
+    terminal_report.show(document, None, console(stream), with_checks=True)
     text = " ".join(stream.getvalue().split())
     assert text.count("5000 us") == 1
     assert text.count("clock stepped") == 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from httpbed.report import notes as report_notes
-from httpbed.report import publish
+from httpbed.report import publish, terminal_report
 from httpbed.report.document import ReportInput
 from httpbed.report.terminal import Console
 from httpbed.results.findings import Findings
@@ -31,7 +31,7 @@ def saved(
 
 def show(results: Results, findings: Findings, path: Path | None, out: Console) -> None:
     """Print the report."""
-    publish.show(publish.document(results, findings, draws=False), path, out)
+    terminal_report.show(publish.document(results, findings, draws=False), path, out)
 
 
 def notes(results: Results, findings: Findings) -> list[str]:

@@ -17,7 +17,6 @@ from httpbed.report import markdown, notes, sections, svg, templating, terminal,
 from httpbed.report.answer import answer
 from httpbed.report.document import ReportInput
 from httpbed.report.sections import Document
-from httpbed.report.terminal import Console
 from httpbed.results import plain_values
 from httpbed.results.findings import EXTENSIONS, Findings, Row, find
 from httpbed.store.layout import FIGURES, REPORT
@@ -80,22 +79,11 @@ def show_and_save(  # noqa: PLR0913 - the options of httpbed report
 
     On a busy machine drawing takes most of a minute, and the answer does not need it.
     """
-    source = ReportInput(results, findings, draws=False)
-    show(sections.document(source), None, with_checks=with_checks)
+    source, out = ReportInput(results, findings, draws=False), terminal.console()
+    terminal_report.show(sections.document(source), None, out, with_checks=with_checks)
     drawn = replace(source, draws=True, every_trial=every_trial)
     written = save(sections.document(drawn), results.directory, path, as_pdf=as_pdf)
-    terminal_report.show_path(written, terminal.console())
-
-
-def show(
-    document: Document,
-    path: Path | None,
-    out: Console | None = None,
-    *,
-    with_checks: bool = False,
-) -> None:
-    """Print table, answer, evidence and notes; the last line is the report's ``path``."""
-    terminal_report.show(document, path, out or terminal.console(), with_checks=with_checks)
+    terminal_report.show_path(written, out)
 
 
 def in_html(document: Document) -> str:

@@ -14,7 +14,7 @@ from campaigns import VERSIONS, campaign
 from httpbed.addons.claims import claims_section_report as claims_section
 from httpbed.addons.claims import judging
 from httpbed.addons.claims.judging import JudgedClaim
-from httpbed.report import publish, terminal
+from httpbed.report import publish, terminal, terminal_report
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 
@@ -104,7 +104,7 @@ def test_a_report_judges_its_claims_once(tmp_path: Path, monkeypatch: pytest.Mon
     findings = find(results)
     document = publish.document(results, findings)
     path = publish.save(document, results.directory)
-    publish.show(document, path, terminal.console(io.StringIO()))
+    terminal_report.show(document, path, terminal.console(io.StringIO()))
     assert "1 contradicted" in path.read_text()
     assert len(calls) == 1
 

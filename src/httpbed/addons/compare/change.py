@@ -40,8 +40,9 @@ def report_change(directory: Path, form: str, fail_above: float | None) -> int:
     verdict: GateVerdict = "refused" if findings.selected else regression.verdict(changes)
     last = _closing(verdict, findings, changes)
     if form == "text":
-        publish.show(publish.document(results, findings, draws=False), None)
-        regression.show(changes, metric, terminal.console())
+        out = terminal.console()
+        terminal_report.show(publish.document(results, findings, draws=False), None, out)
+        regression.show(changes, metric, out)
         echo(last)
     document = publish.document(results, findings)
     path = publish.save(document, directory)
