@@ -118,6 +118,7 @@ def _reason(attempt: Attempt) -> str:
 
 class _Bar(Progress):
     below: RenderableType = ""
+    """Lines below the bar."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """Yield the bar, then the lines."""
@@ -156,23 +157,6 @@ class LiveBar:
     def show(self, completed: int, description: str) -> None:
         """Show the number of completed steps and the current one."""
         self._bar.update(self._task, completed=completed, description=description)
-
-    def write(self, **fields: Any) -> None:
-        """Show these texts in the columns that name them."""
-        self._bar.update(self._task, **fields)
-
-    def put_below(self, lines: RenderableType) -> None:
-        """Show lines below the bar, instead of those that are there."""
-        self._bar.below = lines
-
-    @property
-    def height(self) -> int:
-        """Rows of the terminal."""
-        return self._bar.console.height
-
-    def print(self, text: str) -> None:
-        """Print a line above the bar."""
-        self._bar.console.print(text, markup=False, highlight=False)
 
 
 class Reporter(LiveBar):
@@ -225,7 +209,7 @@ class Reporter(LiveBar):
         if self.is_live:
             self.advance()
             if not self._has_status:
-                self.write(left=_left(how_far.left_s))
+                self._bar.update(self._task, left=_left(how_far.left_s))
         elif how_far.part is not None or now - self._printed >= MAX_SILENCE_S:
             self._printed = now
             self._print_line(_line(how_far))
@@ -253,17 +237,17 @@ class Reporter(LiveBar):
     def show_status(self, status: Mapping[str, Any], lines: RenderableType) -> None:
         """Show how much time a status says is left, and its lines below the bar."""
         self._has_status = True
-        self.write(left=_left(status["left_s"]))
-        self.put_below(lines)
+        self._bar.update(self._task, left=_left(status["left_s"]))
+        self._bar.below = lines
 
     @property
     def rows(self) -> int:
         """Rows of the terminal that are free for a status."""
-        return self.height - ROWS_OF_BAR
+        return self._bar.console.height - ROWS_OF_BAR
 
     def _print_line(self, text: str) -> None:
         if self.is_live:
-            self.print(text)
+            self._bar.console.print(text, markup=False, highlight=False)
         else:
             echo(text, err=True)
 
