@@ -367,19 +367,10 @@ async def _made(
         HostError: A program was replaced meanwhile, so that nobody knows which one ran.
     """
     try:
-        return await _carried_out(planned, setup, artifacts, report_demand)
+        if planned.trial.clock != "real":
+            return await clock(planned.trial.clock).run(planned, setup, artifacts)
+        sandbox = plan.sandbox_spec(setup, planned, artifacts)
+        phases = await runner.run(sandbox, planned.attempt, artifacts, report_demand)
+        return phases.seconds
     finally:
         setup.programs.require_unchanged()
-
-
-async def _carried_out(
-    planned: TrialPlan,
-    setup: CampaignSetup,
-    artifacts: Path,
-    report_demand: ReportDemand | None,
-) -> Mapping[str, float]:
-    if planned.trial.clock != "real":
-        return await clock(planned.trial.clock).run(planned, setup, artifacts)
-    sandbox = plan.sandbox_spec(setup, planned, artifacts)
-    phases = await runner.run(sandbox, planned.attempt, artifacts, report_demand)
-    return phases.seconds
