@@ -162,6 +162,11 @@ def format_long_duration(seconds: float) -> str:
     return f"{seconds / length:.{decimals}f} {unit}"
 
 
+def format_count(count: int, noun: str) -> str:
+    """Write a number of things as ``1 trial`` or ``2 trials``."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def format_share(share: float) -> str:
     """Write a fraction as ``4 %``."""
     return f"{share * 100:.4g} %"

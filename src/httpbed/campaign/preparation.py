@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.units import format_count
 from httpbed.bed.machine.backend import Backend, require_ip
 from httpbed.bed.network import kernel
 from httpbed.bed.network.kernel import UnsupportedKey
@@ -214,7 +215,7 @@ def _of_blocks(
 ) -> list[Trial]:
     most = max((trial.block for trial in trials), default=0)
     if last > most:
-        reason = f"the design has {most} block{'s' * (most != 1)}"
+        reason = f"the design has {format_count(most, 'block')}"
         raise ConfigError([Mistake("--blocks", reason, "give more --replicates, or fewer blocks")])
     if stopping:
         reason = f"the rule {stopping.until!r} needs the results of all blocks"

@@ -21,6 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
+from httpbed.base.units import format_count
 from httpbed.bed.machine import machine_load
 from httpbed.campaign import campaign_setup, executor, manifest
 from httpbed.campaign.addition import Say, Tell
@@ -337,15 +338,11 @@ def growth_lines(growth: Growth, directory: Path) -> Iterator[str]:
             " of their block; differences of the machine between these times do not cancel out"
         )
     if growth.kept:
-        many = len(growth.kept) > 1
+        kept = len(growth.kept)
         yield (
-            f"note: {_trials(growth.kept)} that the experiment no longer asks for ran earlier;"
-            f" {'they stay' if many else 'it stays'} in the report"
+            f"note: {format_count(kept, 'trial')} that the experiment no longer asks for ran"
+            f" earlier; {'they stay' if kept > 1 else 'it stays'} in the report"
         )
-
-
-def _trials(trials: Sequence[Trial]) -> str:
-    return f"{len(trials)} trial{'s' * (len(trials) > 1)}"
 
 
 def _blocks(numbers: Sequence[int]) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.units import format_count
 from httpbed.cli import options
 from httpbed.cli.echo import echo
 from httpbed.cli.exports import EXPORTS, TABLES, Export, ExportChoice
@@ -204,7 +205,7 @@ def _archive(directories: tuple[Path, ...], output: Path, *, as_json: bool) -> N
         return
     echo(
         f"{output}: {merged.finished} of {len(merged.design)} trials in"
-        f" {len(merged.blocks)} block{'s' * (len(merged.blocks) != 1)}"
+        f" {format_count(len(merged.blocks), 'block')}"
     )
     for directory in directories:
         own = [str(ours) for ours, (one, _) in merged.blocks.items() if one.place == str(directory)]

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.units import format_count
 from httpbed.bed.machine import backend
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.campaign import preparation
@@ -152,13 +153,9 @@ def _durations(loaded: LoadedExperiment, catalog: Catalog) -> Iterator[str]:
 def _counts(loaded: LoadedExperiment) -> str:
     blocks = Counter(treatment_key(trial.levels) for trial in loaded.trials)
     fewest, most = min(blocks.values()), max(blocks.values())
-    in_blocks = f"{fewest} to {most}" if fewest < most else f"{most}"
-    in_blocks += f" block{'s' * (most > 1)}"
-    trials, treatments = (
-        f"{number} {name}{'s' * (number != 1)}"
-        for number, name in ((len(loaded.trials), "trial"), (len(blocks), "treatment"))
-    )
-    counts = f"{trials}: {treatments} in {in_blocks}"
+    in_blocks = (f"{fewest} to " if fewest < most else "") + format_count(most, "block")
+    trials, treatments = len(loaded.trials), format_count(len(blocks), "treatment")
+    counts = f"{format_count(trials, 'trial')}: {treatments} in {in_blocks}"
     return f"at most {counts}" if loaded.stopping else counts
 
 

@@ -87,21 +87,18 @@ class InvalidAttempts:
             return
         total = of_part.reasons.total()
         reasons = ", ".join(f"{count} by {name}" for name, count in of_part.reasons.most_common())
-        parts = [f"{part}: {total} invalid attempt{'s' * (total > 1)} ({reasons})"]
+        parts = [f"{part}: {units.format_count(total, 'invalid attempt')} ({reasons})"]
         if again := total - of_part.later - of_part.given_up:
             parts.append(f"{again} repeated at once")
         if of_part.later:
-            parts.append(f"{_trials(of_part.later)} again at the end")
+            parts.append(f"{units.format_count(of_part.later, 'trial')} again at the end")
         if of_part.given_up:
-            parts.append(f"{_trials(of_part.given_up)} given up; the same command tries again")
+            given_up = units.format_count(of_part.given_up, "trial")
+            parts.append(f"{given_up} given up; the same command tries again")
         if of_part.remedy and not self._has_named_remedy:
             self._has_named_remedy = True
             parts.append(of_part.remedy)
         yield "; ".join(parts)
-
-
-def _trials(count: int) -> str:
-    return f"{count} trial{'s' * (count > 1)}"
 
 
 def _reason(attempt: Attempt) -> str:

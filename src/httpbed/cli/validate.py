@@ -11,6 +11,7 @@ import click
 
 from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.units import format_count
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
@@ -99,7 +100,7 @@ def command(
         echo(json.dumps({**values, **complete}))
     else:
         at_scales = [f"{trials} at scale {name}" for name, trials in scales.items()]
-        trials = f"{len(loaded.trials)} trial{'s' * (len(loaded.trials) != 1)}"
+        trials = format_count(len(loaded.trials), "trial")
         words = [trials, *at_scales, *_in_words(complete)]
         echo(f"{file}: no mistakes; {', '.join(words)}")
         experiment_argument.print_notes(loaded)

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from httpbed.base.errors import RejectedValueError
-from httpbed.base.units import Bytes, Count, Seconds
+from httpbed.base.units import Bytes, Count, Seconds, format_count
 from httpbed.base.value import Value
 
 MIN_INTERVAL_S, MAX_INTERVAL_S = 0.0001, 60.0
@@ -132,7 +132,7 @@ class FileTransfer(Workload):
     def _have_files(cls, connections: int, info: ValidationInfo) -> int:
         files = info.data.get("files", connections)  # files that are rejected are reported
         if connections > files:
-            have = f"{connections} connections for {files} file{'s' * (files > 1)}"
+            have = f"{connections} connections for {format_count(files, 'file')}"
             raise RejectedValueError(have, "use at most one per file")
         return connections
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from httpbed.base.units import format_count
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
 from httpbed.report import network
@@ -113,7 +114,7 @@ def named(findings: Findings, document: Mapping[str, Any], c: Condition, row: Ro
 def _without_comparison(findings: Findings) -> str:
     valued = sum(1 for _, row in findings.rows() if row.estimate)
     if valued:
-        return f"Nothing is compared: {valued} treatment{'s' * (valued > 1)} with values, no pairs"
+        return f"Nothing is compared: {format_count(valued, 'treatment')} with values, no pairs"
     metric = METRICS[findings.metric]
     if metric.per_item:
         return f"No trial has a value of {metric.title}, which exists for single items only"

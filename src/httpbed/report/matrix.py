@@ -216,9 +216,7 @@ def _page(
     rows = _in_order({row for row, _ in cells}, axes.rows, ranks)
     columns = _in_order({column for _, column in cells}, axes.columns, ranks)
     return Page(
-        name=treatment(dict(zip(axes.pages, page_levels, strict=True)), axes.pages)
-        if page_levels
-        else "",
+        name=_name(axes.pages, page_levels),
         columns=tuple(_name(axes.columns, one) for one in columns),
         rows=tuple(
             MatrixRow(headings, tuple(cells.get((row, column)) for column in columns))

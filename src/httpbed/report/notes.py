@@ -8,6 +8,7 @@ from typing import Any
 
 from httpbed.base import units
 from httpbed.base.clock import Clock
+from httpbed.base.units import format_count
 from httpbed.experiment import parser
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS, Censoring
@@ -42,12 +43,8 @@ MAX_REASON = 160
 
 def notes(source: ReportInput) -> list[str]:
     """List what limits the findings, what matters most first, each with its remedy."""
-    return source.once("notes", lambda: [*_made(source)])
-
-
-def _made(source: ReportInput) -> Iterator[str]:
-    for maker in sorted([*OWN, *NOTES.provided(source.words)], key=lambda maker: maker.place):
-        yield from maker.make(source)
+    makers = sorted([*OWN, *NOTES.provided(source.words)], key=lambda maker: maker.place)
+    return source.once("notes", lambda: [note for maker in makers for note in maker.make(source)])
 
 
 def _damaged(results: Results) -> Iterator[str]:
@@ -58,7 +55,7 @@ def _damaged(results: Results) -> Iterator[str]:
     ):
         if attempts := [str(damage) for damage in damaged]:
             yield (
-                f"{len(attempts)} attempt{'s' * (len(attempts) > 1)} {left_out}, because files"
+                f"{format_count(len(attempts), 'attempt')} {left_out}, because files"
                 f" differ from what was written: {'; '.join(few(attempts, 'attempts'))}; {remedy}"
             )
 
@@ -159,7 +156,7 @@ def _progress(findings: Findings, results: Results) -> Iterator[str]:
         if METRICS[findings.metric].side:
             ranks = " They rank as worst, and settle no comparison."
         yield (
-            f"{remaining} trial{'s' * (remaining > 1)} without a valid attempt, because the bed"
+            f"{format_count(remaining, 'trial')} without a valid attempt, because the bed"
             f" failed each time ({', '.join(reasons)}).{ranks}"
             f" {_again(findings.clock, results)}. The validity section of the report lists every"
             " attempt"
@@ -225,9 +222,8 @@ def _reason(tallies: Iterable[Tally], outcome: str) -> str:
     reasons = sum((tally.reasons for tally in tallies), Counter())
     texts = dict.fromkeys(text for (of, text), _ in reasons.most_common() if of == outcome)
     reason, *others = texts
-    return _shortened(reason) + (
-        f", and {len(others)} other reason{'s' * (len(others) > 1)}" if others else ""
-    )
+    more = f", and {format_count(len(others), 'other reason')}" if others else ""
+    return _shortened(reason) + more
 
 
 def _shortened(reason: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from httpbed.base.units import format_count
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS
 from httpbed.report import levels, manifest, matrix, network, notes, roles, templating, treatments
@@ -337,7 +338,7 @@ def evidence(findings: Findings) -> str:
     given_up = {attempt.trial for attempt in findings.invalid if not attempt.retried}
     repeated = {attempt.trial for attempt in findings.invalid} - given_up
     valid = findings.tally.recorded
-    texts = [f"{valid} trial{'s' * (valid != 1)} valid"]
+    texts = [f"{format_count(valid, 'trial')} valid"]
     texts += [f"{len(repeated)} repeated"] if repeated else []
     texts += [f"{len(given_up)} without a valid attempt"] if given_up else []
     is_real = findings.clock == "real"
@@ -362,14 +363,14 @@ def _with_checks(trials: str, checks: Iterable[CheckSummary]) -> str:
         if not any(summary.passed + summary.failed for summary in same)
     ]
     passed = len(kinds) - len({check.kind for check in broken}) - len(unseen)
-    plural = "s" * (passed > 1)
+    counted = format_count(passed, "check")
     names = few([same[0].kind for same in unseen], "checks")
     beside = f"; never observed: {', '.join(names)}" if unseen else ""
     if broken:
         wrong = [f"{summary.name} ({summary.failed} of {summary.total})" for summary in broken]
         failed = f"failed: {', '.join(few(wrong, 'checks'))}"
-        return f"{trials}; {failed}; the other {passed} check{plural} passed{beside}"
-    return f"{trials}, all {passed} check{plural} passed{beside}" if passed else trials + beside
+        return f"{trials}; {failed}; the other {counted} passed{beside}"
+    return f"{trials}, all {counted} passed{beside}" if passed else trials + beside
 
 
 def _manifest(source: ReportInput) -> Section:
