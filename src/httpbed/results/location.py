@@ -227,14 +227,12 @@ def shift(values: Floats, base: Floats) -> OrderStatistics:
 class Student:
     """A value with a standard error that its degrees of freedom estimate, by Student's t."""
 
+    least_p = 0.0
+    """Values far away have any small p-value."""
+
     def __init__(self, value: float, error: float, degrees: float, n: int) -> None:
         self.value, self.n = value, n
         self._error, self._degrees = error, degrees
-
-    @property
-    def least_p(self) -> float:
-        """Zero: values far away have any small p-value."""
-        return 0.0
 
     def p_above(self, c: float) -> float:
         """Return the p-value against a value of at most c."""
@@ -273,13 +271,11 @@ def mean(values: Floats) -> Student:
 class SuccessShare:
     """The probability of success, by the binomial distribution (Clopper and Pearson 1934)."""
 
+    least_p = 0.0
+    """Shares near 0 or 1 have any small p-value."""
+
     def __init__(self, successes: int, n: int) -> None:
         self.n, self.value, self._successes = n, successes / n, successes
-
-    @property
-    def least_p(self) -> float:
-        """Zero: shares near 0 or 1 have any small p-value."""
-        return 0.0
 
     def p_above(self, c: float) -> float:
         """Return the p-value against a probability of at most c."""
