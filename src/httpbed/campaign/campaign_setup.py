@@ -38,12 +38,12 @@ def make_setup(
     origins, is_real = loaded.recorded_origins(), loaded.experiment.clock == "real"
     names = loaded.implementations()
     workloads = loaded.workloads()
-    own = {
+    added_roots = {
         name: root
         for addition in TRIAL_ADDITIONS.provided({addition.kind for addition in workloads})
         for name, root in addition.roots(workloads).items()
     }
-    installed = program_roots.ensure(catalog, names, say=say, own=own)
+    installed = program_roots.ensure(catalog, names, say=say, added=added_roots)
     chosen = options or PlanOptions()
     if chosen.backend == "tbf":
         doctor.require_tbf(installed.tools)

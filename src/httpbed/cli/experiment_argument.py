@@ -294,12 +294,12 @@ def notes(loaded: LoadedExperiment) -> list[str]:
     may_upload = "upload" in loaded.text and "congestion_control" in loaded.text
     if "bucket" not in loaded.text and "profile" not in loaded.text and not may_upload:
         return []
-    found = dict[str, None]()
+    warnings = dict[str, None]()
     for scenario in loaded.scenarios():
         loads = bodies_path.bucket_loads(scenario)
-        found |= dict.fromkeys(load.warning() for load in loads if load.holds_all)
-        found |= dict.fromkeys(bodies_path.unused_controls(scenario))
-    return list(found)
+        warnings |= dict.fromkeys(load.warning() for load in loads if load.holds_all)
+        warnings |= dict.fromkeys(bodies_path.unused_controls(scenario))
+    return list(warnings)
 
 
 def print_notes(loaded: LoadedExperiment) -> None:
@@ -375,11 +375,13 @@ def catalog_of(campaign: Campaign, recipe_folders: tuple[Path, ...]) -> Catalog:
     }
     known = catalog(folders).with_programs(had)
     builds = [
-        one for one in manifest.get("second_builds", {}).values() if Path(one["path"]).is_file()
+        build
+        for build in manifest.get("second_builds", {}).values()
+        if Path(build["path"]).is_file()
     ]
     for build in builds:
         known = known.with_second_build(build["of"], build["path"])
-    for name, path in [*had.items(), *((one["of"], one["path"]) for one in builds)]:
+    for name, path in [*had.items(), *((build["of"], build["path"]) for build in builds)]:
         echo(f"note: {name} is {visible(path)}, as when {campaign.directory} ran", err=True)
     return known
 

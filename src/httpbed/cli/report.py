@@ -198,11 +198,11 @@ def require_fit(table: StatedTable, stated: Experiment, results: Results, file: 
     known = StatedTables(numbered, (), design.factors, list(design.treatments()))
     mistakes = [
         Mistake(
-            f"{file}, against {results.directory}: {parser.format_path((*at, *one.at))}",
-            one.reason,
-            one.remedy,
+            f"{file}, against {results.directory}: {parser.format_path((*at, *problem.at))}",
+            problem.reason,
+            problem.remedy,
         )
-        for at, one in table.problems(known)
+        for at, problem in table.problems(known)
     ]
     require_none(mistakes)
 

@@ -235,12 +235,12 @@ def _too_many(word: str, context: click.Context) -> Mistake:
 
 
 def _wrong_number_of_values(name: str, context: click.Context) -> Mistake:
-    found = [
+    parameters = [
         parameter for parameter in context.command.get_params(context) if name in parameter.opts
     ]
-    if not found or not isinstance(found[0], click.Option):
+    if not parameters or not isinstance(parameters[0], click.Option):
         return Mistake(name, "has the wrong number of values", _usage(context))
-    option = found[0]
+    option = parameters[0]
     if option.is_flag:
         return Mistake(name, "takes no value", f"write {name} alone")
     needed = "a value" if option.nargs == 1 else f"{option.nargs} values"

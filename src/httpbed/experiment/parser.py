@@ -205,13 +205,13 @@ def unread_entries(document: Mapping[str, Any]) -> dict[str, list[str]]:
 
     Their ids, by the field of an experiment that has the others.
     """
-    found = {
+    unread = {
         table.field: [
             str(entry.get("id")) for entry in _entries(document, table) if _is_unread(table, entry)
         ]
         for table in STATED_TABLES.provided()
     }
-    return {field: ids for field, ids in found.items() if ids}
+    return {field: ids for field, ids in unread.items() if ids}
 
 
 def unread_workloads(document: Mapping[str, Any]) -> list[str]:

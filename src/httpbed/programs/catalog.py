@@ -265,10 +265,10 @@ def _recipe_files(folder: Traversable) -> list[Traversable]:
 
 
 def _recipe(
-    own: RecipeSource, known: dict[str, RecipeSource]
+    written: RecipeSource, known: dict[str, RecipeSource]
 ) -> tuple[Recipe | None, list[Mistake]]:
     """Validate a recipe, with the settings that it inherits, and add its source to ``known``."""
-    source = own
+    source = written
     if source.like is not None:
         base = known.get(source.like)
         if base is None:
@@ -286,7 +286,7 @@ def _recipe(
         ]
     known[recipe.name] = source
     recipe = recipe.model_copy(update={"install": recipe.install.beside(source.folder)})
-    if LIKE in own.document and recipe.install.binary is not None:
+    if LIKE in written.document and recipe.install.binary is not None:
         if mistake := _script(f"{source.file}: install.binary", recipe):
             return None, [mistake]
         recipe = recipe.with_program(recipe.install.binary)

@@ -213,11 +213,11 @@ def default_base(results: Results) -> dict[str, str]:
     if any(levels.get(name) == level for levels in treatments):
         return {name: level}
     network = network_factors(results.document)
-    own = [
+    without_network = [
         tuple(pair for pair in treatment.items() if pair[0] not in network)
         for treatment in treatments
     ]
-    ((commonest, _),) = Counter(own).most_common(1)
+    ((commonest, _),) = Counter(without_network).most_common(1)
     return dict(commonest)
 
 

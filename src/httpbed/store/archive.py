@@ -225,11 +225,11 @@ def _public(value: Any) -> Any:
     """Shorten this user's paths in a JSON value: an archive is made to be published."""
     if isinstance(value, dict):
         return {
-            name: _ABSOLUTE.sub("", one) if name == "command" else _public(one)
-            for name, one in value.items()
+            name: _ABSOLUTE.sub("", member) if name == "command" else _public(member)
+            for name, member in value.items()
         }
     if isinstance(value, list):
-        return [_public(one) for one in value]
+        return [_public(member) for member in value]
     return value.replace(str(Path.home()), "~") if isinstance(value, str) else value
 
 

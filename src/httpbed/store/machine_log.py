@@ -54,7 +54,11 @@ def certificate(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     cited = {name: one for name, one in latest.items() if isinstance(one, dict)}
     if not cited or len(cited) < len(latest):
         return None
-    outside = [f"{name}: {one}" for name, own in cited.items() for one in own.get("outside") or ()]
+    outside = [
+        f"{name}: {one}"
+        for name, certificate in cited.items()
+        for one in certificate.get("outside") or ()
+    ]
     oldest = min(cited.values(), key=lambda one: str(one.get("date")))
     return {"date": oldest.get("date"), "outside": outside, "machines": sorted(cited)}
 

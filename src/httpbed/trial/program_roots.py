@@ -112,11 +112,15 @@ class Programs:
 
 
 def ensure(
-    catalog: Catalog, names: Iterable[str], *, say: Say, own: Mapping[str, Contents] | None = None
+    catalog: Catalog,
+    names: Iterable[str],
+    *,
+    say: Say,
+    added: Mapping[str, Contents] | None = None,
 ) -> Programs:
     """Find the programs of these implementations, and build what is missing.
 
-    ``own`` are the roots of further programs of the bed, by the names that these use.
+    ``added`` are the roots of further programs of the bed, by the names that these use.
 
     Raises:
         HostError: A root cannot be built on this machine, or not now.
@@ -125,13 +129,13 @@ def ensure(
     wanted = [catalog[name] for name in sorted(set(names))]
     places = _places_here((recipe for recipe in wanted if not recipe.install.has_root), say)
     installs = catalog.installs(recipe.name for recipe in wanted)
-    own = own or {}
-    roots, failures = build([root_filesystem.TOOLS, *own.values(), *installs], say=say)
+    added = added or {}
+    roots, failures = build([root_filesystem.TOOLS, *added.values(), *installs], say=say)
     for contents, failure in failures.items():
         raise _unavailable(installs.get(contents, []), failure)
     for contents, recipes in installs.items():
         places |= dict.fromkeys(recipes, Place(roots[contents]))
-    own_roots = {name: roots[contents] for name, contents in own.items()}
+    own_roots = {name: roots[contents] for name, contents in added.items()}
     return Programs(roots[root_filesystem.TOOLS], places, own_roots)
 
 
