@@ -18,7 +18,7 @@ from httpbed.experiment.workload import (
     UploadCapability,
 )
 from httpbed.programs import invocation, parsers, protocol
-from httpbed.programs.invocation import LISTS, Choice, Run
+from httpbed.programs.invocation import LISTS, Run
 from httpbed.programs.protocol import (
     ORIGIN_VARIABLES,
     REQUEST_VARIABLES,
@@ -190,12 +190,8 @@ def _choices(recipe: Recipe, run: Run) -> Iterator[Mistake]:
             known = ", ".join(sorted(domains))
             yield Mistake(f"{place}.by", f"{choice.by!r} cannot decide a choice; known: {known}")
             continue
-        yield from _uncovered(place, choice, domains[choice.by])
-
-
-def _uncovered(place: str, choice: Choice, domain: Collection[str]) -> Iterator[Mistake]:
-    for value in sorted(set(domain) - set(choice.values)):
-        yield Mistake(f"{place}.values", f"has no value for {choice.by} {value!r}")
+        for value in sorted(set(domains[choice.by]) - set(choice.values)):
+            yield Mistake(f"{place}.values", f"has no value for {choice.by} {value!r}")
 
 
 def _domains(recipe: Recipe) -> dict[str, Collection[str]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from httpbed.base.errors import visible
-from httpbed.report.document import Cell, Column, Table
+from httpbed.report.document import Cell, Table
 from httpbed.report.sections import Document
 
 MAX_ROWS = 10
@@ -45,14 +45,11 @@ def lines_of(one: Table) -> Iterator[str]:
     columns = [column for column in one.columns if column.shown != "in HTML"]
     rows = [*zip(*(map(_cell, column.cells) for column in columns), strict=True)]
     shown = rows if one.names else rows[:MAX_ROWS]
-    yield from table([*map(_header, columns)], [column.right for column in columns], shown)
+    headers = [escaped(" ".join(column.header.split())) for column in columns]
+    yield from table(headers, [column.right for column in columns], shown)
     if len(rows) > len(shown):
         yield ""
         yield f"{len(rows) - len(shown)} further rows are in the HTML report."
-
-
-def _header(column: Column) -> str:
-    return escaped(" ".join(column.header.split()))
 
 
 def _cell(cell: Cell) -> str:

@@ -189,7 +189,8 @@ def _write_grown(campaign: Campaign, content: FirstFiles) -> None:
     directory = campaign.directory
     listed = {name: one for name, one in campaign.files().items() if name not in STAGED}
     listed |= _keep_earlier(campaign)
-    copied = keep_links(directory, _lacking(content.files, listed))
+    lacking = {one: path for one, path in content.files.items() if f"{LINKS}/{one}" not in listed}
+    copied = keep_links(directory, lacking)
     listed |= {name: one for name, one in copied.items() if name not in listed}
     for name, text in content.texts().items():
         disk.write(_staged(directory, name), text)
@@ -197,10 +198,6 @@ def _write_grown(campaign: Campaign, content: FirstFiles) -> None:
     disk.settle([directory])
     put_manifest(directory, content.manifest, listed)
     settle(directory, listed)
-
-
-def _lacking(files: Mapping[str, Path], listed: Mapping[str, FileDigest]) -> dict[str, Path]:
-    return {one: path for one, path in files.items() if f"{LINKS}/{one}" not in listed}
 
 
 def _keep_earlier(campaign: Campaign) -> dict[str, FileDigest]:

@@ -48,11 +48,7 @@ def artifacts(directory: Path, block: int, trial: str, number: int) -> Path:
     return directory / attempt(block, trial, number) / "artifacts"
 
 
-def _no_place(_: str) -> bool:
-    return False
-
-
-def attempts(directory: Path, is_known: Callable[[str], bool] = _no_place) -> Iterator[str]:
+def attempts(directory: Path, is_known: Callable[[str], bool] = lambda _: False) -> Iterator[str]:
     """Yield the places of attempts by block, trial and number, without following links.
 
     A file or link with the name of a block, trial or attempt is one of the places, too. Of a

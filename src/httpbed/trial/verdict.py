@@ -70,13 +70,10 @@ def every_check(attempt: JudgedAttempt) -> list[Check]:
     The bed is not judged then: otherwise the part would choose which attempts count.
     """
     of_subject = [check for family in SUBJECT_FAMILIES for check in family(attempt)]
-    if attempt.evidence.excess or any(_is_misuse(check) for check in of_subject):
+    misuses = (check for check in of_subject if check.check == SENT.id and check.passed is False)
+    if attempt.evidence.excess or any(misuses):
         return of_subject
     return [*(check for family in BED_FAMILIES for check in family(attempt)), *of_subject]
-
-
-def _is_misuse(check: Check) -> bool:
-    return check.check == SENT.id and check.passed is False
 
 
 # The observations of an attempt: one value per metric that its evidence allows.

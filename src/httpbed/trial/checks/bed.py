@@ -5,7 +5,7 @@ A broken one makes the attempt invalid. Each limit has its reason beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from httpbed.base import clock
@@ -67,7 +67,8 @@ def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> I
         for host in quic_hosts(hops):
             yield _socket_drops(host, evidence, is_real=is_real)
         for hop in hops:
-            yield _congestion_control(planned.scenario, hop, catalog, evidence, _where(hop, hops))
+            where = hop.sender if len(hops) > 1 else ""
+            yield _congestion_control(planned.scenario, hop, catalog, evidence, where)
         yield from _buffers(planned, evidence)
 
 
@@ -91,10 +92,6 @@ def _sizes(stated: TcpBuffers, buffers: TcpBuffers) -> str:
     """Write those buffers that are stated."""
     named = zip(TcpBuffers._fields, stated, buffers, strict=True)
     return ", ".join(f"{name} {size} bytes" for name, wanted, size in named if wanted)
-
-
-def _where(hop: NetworkHop, hops: Sequence[NetworkHop]) -> str:
-    return hop.sender if len(hops) > 1 else ""
 
 
 def _rtt(
