@@ -148,9 +148,9 @@ def plan(
 def _network(
     trial: Trial, scenario: Scenario, options: PlanOptions, files: Mapping[str, LinkFile]
 ) -> NetworkPlan:
-    topology = scenario.topology
-    for one in TRIAL_ADDITIONS.provided(scenario.words):
-        topology = one.topology(scenario, topology)
+    topology, additions = scenario.topology, TRIAL_ADDITIONS.provided(scenario.words)
+    for added in additions:
+        topology = added.topology(scenario, topology)
     return network_plan.plan(
         topology,
         scenario.senders(),
@@ -163,20 +163,11 @@ def _network(
         spin_us=SPIN_US if trial.clock == "real" else 0,
         locked=True,
         buffers=scenario.tcp_buffers(),
-        **_client_access(scenario),
+        forwarding=scenario.routers,
+        client=scenario.hosts["client"],
+        access=scenario.access_links,
+        nat={link for added in additions for link in added.nat(scenario)},
     )
-
-
-def _client_access(scenario: Scenario) -> dict[str, Any]:
-    """Return what a network needs to know of the parts: routers, the client, its links and NAT."""
-    return {
-        "forwarding": scenario.routers,
-        "client": scenario.hosts["client"],
-        "access": scenario.access_links,
-        "nat": {
-            link for one in TRIAL_ADDITIONS.provided(scenario.words) for link in one.nat(scenario)
-        },
-    }
 
 
 def _records(scenario: Scenario, options: PlanOptions) -> PacketRecords:
