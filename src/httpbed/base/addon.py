@@ -15,7 +15,7 @@ it wants, an addon names an object of that type as ``module:attribute``::
     ADDON = Addon(provides={"report sections": ("httpbed.addons.claims.section:SECTION",)})
 
 Objects are named, not imported: reading the registrations takes milliseconds, and the module of a
-verb or a section is imported when somebody uses it. An addon may name a **word** that every
+verb or a section is imported when it is used. An addon may name a **word** that every
 experiment has which it is about, such as the table ``handover``. Where the core asks about an
 experiment, it gives the words of that one, and no module of the other addons is imported or run.
 
@@ -95,7 +95,7 @@ class Seam(Generic[T]):
         return self._objects(_about(words))[0]
 
     def lacking(self, words: Container[str]) -> tuple[str, ...]:
-        """Return the addons of which an object is left out, because it needs another addon.
+        """Return the addons from which an object is left out, because it needs another addon.
 
         ``words`` are those of an experiment, as in :meth:`provided`.
         """
@@ -164,7 +164,7 @@ def load(place: str) -> Any:
 
 
 def missing_addon(error: ModuleNotFoundError, needed_by: str) -> MissingAddonError | None:
-    """Return what to say of a failed import of an addon that is not installed; None of others."""
+    """Return the error of importing an addon that is not installed; None for other modules."""
     name = (error.name or "").partition(f"{PACKAGE}.")[2].partition(".")[0]
     if not name or name in addons():
         return None

@@ -52,7 +52,7 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> Path:
-    """Replace a JSON record of the user's, whoever else writes it meanwhile; return its path."""
+    """Replace a JSON record of the user's, even while others write it; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _put(path, f"{json.dumps(record, indent=1)}\n".encode(), _unknown(path), 0o600)
     return path

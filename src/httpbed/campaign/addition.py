@@ -67,7 +67,7 @@ class NamedFiles:
         yield from ()
 
     def completed(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Return a scenario's document with what is known of what it names."""
+        """Return a scenario's document with what is known about the things that it names."""
         return document
 
 

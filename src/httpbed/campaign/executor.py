@@ -364,7 +364,7 @@ async def _made(
     """Make an attempt, here or in a guest; return each phase's seconds by the trial's clock.
 
     Raises:
-        HostError: A program was replaced meanwhile, so that nobody knows which one ran.
+        HostError: A program was replaced meanwhile, and it is unknown which one ran.
     """
     try:
         if planned.trial.clock != "real":

@@ -323,7 +323,7 @@ Writes = Callable[[Role, Hop, bool], bool]
 
 
 def keep_notes(loaded: LoadedExperiment, catalog: Catalog, kept: frozenset[str]) -> list[str]:
-    """Return what will be missing or useless of what is to be kept.
+    """Return which of the records to be kept will be missing or useless.
 
     A program that does not write a record is no mistake while another one does: a comparison of
     HTTP/2 with HTTP/3 has QUIC connections in half of its trials only.

@@ -151,7 +151,7 @@ def command(
 
 
 def _refuse(option: str, given: Iterable[str]) -> None:
-    """Raise ConfigError with every option that has no effect beside one that shows a view."""
+    """Raise ConfigError with every option that has no effect beside an option that shows a view."""
     reason = f"has no meaning with {option}"
     require_none([Mistake(name, reason, "leave one of them out") for name in given])
 

@@ -25,16 +25,16 @@ from httpbed.experiment.stated_tables import TableProblem
 
 @dataclass(frozen=True)
 class FileCheck:
-    """What an addon says of the tables of an experiment file, beyond their mistakes."""
+    """What an addon reports about the tables of an experiment file, besides their mistakes."""
 
     name: str
     """Of the tables, in the plural."""
     problems: Callable[
         [Experiment, Mapping[str, Experiment]], Iterable[tuple[KeyPath, TableProblem]]
     ]
-    """Finds what is wrong in what they say of other experiments, by the names of these."""
+    """Finds mistakes in what they say about other experiments, by the names of those."""
     complete: Callable[[Experiment], Mapping[str, int]]
-    """Counts the tables (``all``), and those of which each scale runs everything."""
+    """Counts the tables (``all``), and for each scale those that it runs completely."""
 
 
 FILE_CHECKS = Seam("checks of experiment files", FileCheck)

@@ -46,7 +46,7 @@ class PartialDesign:
     whole: bool
     """Whether no group or exclusion was skipped."""
     unreadable: Collection[str] = ()
-    """Factors with mistakes of their own; nothing else is said about them."""
+    """Factors with mistakes of their own; no other mistake of theirs is reported."""
 
     def most(self) -> int:
         """Return an upper bound on the number of treatments."""
@@ -233,7 +233,7 @@ def report_mistakes(
 ) -> Iterator[Mistake]:
     """Yield unknown factors and levels, and factors that are on two axes of the matrix.
 
-    Nothing is said about ``unreadable`` factors, whose own mistakes are reported.
+    Of ``unreadable`` factors, only their own mistakes are reported.
     """
     if isinstance(report, Mapping):
         yield from _base_mistakes(report.get("base"), factors, unreadable)

@@ -35,7 +35,7 @@ _SUFFICIENT: Mapping[str, frozenset[str]] = {
     "upload": frozenset(UPLOADS_BY.values()),
     "page": frozenset({"page"}),
 }
-"""Kind of workload -> the capabilities of which a program that has the kind declares one."""
+"""Kind of workload -> capabilities; a program that has the kind declares one of them."""
 SHELLS = frozenset({"sh", "bash", "dash"})
 _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
 _NO_SHELL = "is shell syntax, but no shell interprets the command"

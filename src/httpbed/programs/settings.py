@@ -1,4 +1,4 @@
-"""What a recipe says of a program's version and settings: knobs, congestion control, retries."""
+"""A program's version and settings in a recipe: knobs, congestion control, retries."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 MAX_LISTED = 500
 """Rows of a table in the HTML report: a browser takes seconds to lay out thousands."""
 Tone = Literal["", "main", "better", "worse", "settled", "open", "base"]
-"""What a cell says of its treatment: ``settled`` differs, and neither is better."""
+"""What a cell says about its treatment: ``settled`` differs, and neither is better."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, of which the campaign's folder gets the files."""
+    """A figure; its files go to the campaign's folder."""
 
     plot: Plot
     fold: str = ""
@@ -198,7 +198,7 @@ class Section:
     in_contents: str | None = None
     """Its name in the contents, where that is not the title; empty: it is not there."""
     line: str = ""
-    """What terminal and Markdown say of it, beside the answer."""
+    """What terminal and Markdown say about it, besides the answer."""
     evidence: tuple[str, ...] = ()
     """What it adds to the line of evidence."""
     files: Mapping[str, bytes] = field(default_factory=dict)

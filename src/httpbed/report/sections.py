@@ -67,7 +67,7 @@ class Document:
     programs: tuple[str, ...]
     """Those under test, with their versions."""
     heading: Facts
-    """What the terminal says of the experiment before its results."""
+    """What the terminal says about the experiment before its results."""
     treatments: Table
     """All treatments, for terminal and Markdown."""
     matrix: Matrix | None

@@ -1,4 +1,4 @@
-"""What a campaign of unknown origin says of its experiment and design, read and checked.
+"""What a campaign of unknown origin says about its experiment and design, read and checked.
 
 A design has its digest, so it is as somebody wrote it. That somebody need not have been httpbed.
 """

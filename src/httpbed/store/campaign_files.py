@@ -123,7 +123,7 @@ def keep_links(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDige
     return digests.of_folder(directory.resolve(), LINKS)
 
 
-# Lets a campaign grow: other files beside the same trials, of which none is lost.
+# Lets a campaign grow: other files beside the same trials, none of which is lost.
 #
 # ``manifest.json`` has the digests of ``experiment.toml`` and ``design.jsonl``, so its rename is
 # the step at which a campaign grows:

@@ -176,7 +176,7 @@ RECORDS = Seam("records of manifests", ManifestRecords)
 
 
 def refreshed_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest with what is known today of what it lists."""
+    """Return a manifest with what is known today about what it lists."""
     refreshed = dict(manifest)
     for one in RECORDS.provided():
         if refreshed.get(one.key):

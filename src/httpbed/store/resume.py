@@ -26,7 +26,7 @@ ITSELF = "itself"
 
 Texts = dict[str, str]
 OF_THE_FIRST_RUN = ("started", "httpbed", "commit", "host", "link", "clock", "clock_reason")
-"""What a manifest says of the campaign's first run, also after it grew."""
+"""What a manifest says about the campaign's first run, also after it grew."""
 KEPT = "what --keep asks of programs"
 
 
@@ -79,7 +79,7 @@ def grown_manifest(made_by: Mapping[str, Any], manifest: Mapping[str, Any]) -> d
 
 
 def _programs(several: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return each program once, with all that manifests of several versions say of it."""
+    """Return each program once, with all that manifests of several versions say about it."""
     programs: dict[tuple[str, ...], dict[str, Any]] = {}
     for program in several:
         key = (program["name"], program["version"], program["sha256"], program.get("path", ""))

@@ -109,7 +109,7 @@ def lacks_trials(campaign: Campaign) -> bool:
 
 
 def compact(campaign: Campaign, wanted: Sequence[str] = tuple(TABLES)) -> CampaignTables:
-    """Return some of the tables; parse only attempts of which the cache has no rows.
+    """Return some of the tables; parse only attempts that are not in the cache.
 
     Raises:
         ConfigError: Its attempts are gone; or it is an archive, and its tables are not as they were

@@ -101,7 +101,7 @@ class AttemptAddition:
         return ()
 
     def described(self) -> dict[str, Any]:
-        """Return what ``httpbed plan --json`` says of it, beside its processes."""
+        """Return what ``httpbed plan --json`` says about it, besides its processes."""
         return {}
 
     def lines(self) -> Iterator[tuple[int, str]]:

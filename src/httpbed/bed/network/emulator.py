@@ -41,7 +41,7 @@ class PacketRecords:
     log: str | None = None
     """The path inside the sandbox of a file with a line for each packet."""
     timelines: Mapping[tuple[int, int], float] = field(default_factory=dict)
-    """Directions of which the result has a timeline, each with its link's index -> the round trip
+    """Directions for which the result has a timeline, each with its link's index -> the round trip
     beyond the link, in seconds."""
 
 

@@ -88,7 +88,7 @@ def moved(end: End) -> str:
     return f"link set dev {end.emulator_interface} netns {end.host} name {end.interface}"
 
 
-def addressing(  # noqa: PLR0913 - what is not always wanted is said by name
+def addressing(  # noqa: PLR0913 - optional arguments have names
     ends: Ends,
     host: str,
     table: Iterable[Entry],

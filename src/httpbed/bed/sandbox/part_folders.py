@@ -126,7 +126,7 @@ def collect(source: int, target: Path, most: int) -> Disorder:
 def _filled(folder: int, most: int) -> dict[str, None]:
     """Return why the kernel must have refused to write more.
 
-    It counts now, not while the part ran: what a part has removed harmed nobody, and is not kept.
+    It counts now, not while the part ran: what a part has removed did no harm, and is not kept.
     """
     room = os.fstatvfs(folder)
     words = {

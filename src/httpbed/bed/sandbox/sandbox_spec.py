@@ -1,4 +1,4 @@
-"""What a sandbox is told to run: processes, parts of a trial, and httpbed's own executables."""
+"""What a sandbox runs: processes, parts of a trial, and httpbed's own executables."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def reported(
 
 @contextlib.contextmanager
 def locked(file: Path, built: str, say: Callable[[str], None]) -> Iterator[int]:
-    """Hold the lock ``file`` of what is built; report a wait; yield the lock's descriptor."""
+    """Hold the lock ``file`` of a build; report a wait; yield the lock's descriptor."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as lock:
         try:

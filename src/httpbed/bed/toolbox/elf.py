@@ -41,7 +41,7 @@ MAX_BYTES = 4 * 2**30
 """Largest size of a program or library; Chromium with all symbols has 2 GB."""
 _MAX_SEGMENTS = 256
 _MAX_ENTRIES = 4096
-"""Most entries of the dynamic section, of which each needed library takes one."""
+"""Most entries of the dynamic section; each needed library takes one."""
 _MAX_NAME = 2**15
 """Most bytes of a name, or of a list of folders."""
 _STRINGS = ("DT_NEEDED", "DT_RPATH", "DT_RUNPATH", "DT_AUDIT", "DT_DEPAUDIT")
@@ -146,7 +146,7 @@ def _table(elf: ELFFile, kind: str, offset: int, count: int, size: int) -> list[
 
 
 def _only(segments: list[Any], kind: str, size: int) -> Any:
-    """Return the segment of a kind, of which a linker makes one at most; None if there is none."""
+    """Return the segment of a kind, None without one; a linker makes one at most."""
     several = [segment for segment in segments if segment["p_type"] == kind]
     if len(several) > 1:
         raise DamagedError(f"is damaged: it has several segments {kind}")

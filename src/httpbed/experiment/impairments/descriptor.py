@@ -79,7 +79,7 @@ class Chance:
 
 @dataclass(frozen=True)
 class Limit:
-    """How many bytes it lets pass at the most, in any window."""
+    """The most bytes that it lets pass in any window."""
 
     witness: str
     """Key of the tightest window in what the emulator's witness reports."""
