@@ -241,8 +241,7 @@ def _gaps(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
         places = "; ".join(few(missing, "treatments"))
         yield f"{title(findings.metric)} was not observed: {places}"
     undefined = [
-        f"{row.ratio.undefined} block{'s' * (row.ratio.undefined > 1)}"
-        f" of {named(findings, document, c, row)}"
+        f"{format_count(row.ratio.undefined, 'block')} of {named(findings, document, c, row)}"
         for c, row in findings.rows()
         if row.ratio and row.ratio.undefined
     ]
