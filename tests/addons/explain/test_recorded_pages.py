@@ -82,6 +82,7 @@ def test_a_request_that_the_link_lost_was_no_wait_for_the_server(tmp_path: Path)
     server_s = one.path.path.shares()["server"]
     assert server_s > 0.4
     costs = one.responses.division.costs()
+    assert "Data that had arrived waited behind lost packets" in ". ".join(one.sentences())
     assert costs["timeout"] > 0.3 * NS
     assert costs.get("server", 0) < 0.01 * NS
 
@@ -134,7 +135,7 @@ def test_a_slow_load_without_packets_says_what_is_not_known(tmp_path: Path) -> N
     one = explained("held-h3", tmp_path)
     (tmp_path / "packets.tsv").unlink()
     other = page_division.of_attempt(
-        Place(1, "t", {}), tmp_path, Scenario.model_validate(
+        Place(1, "t", {}, 1), tmp_path, Scenario.model_validate(
             json.loads((tmp_path / "document.json").read_text())
         ), "virtual", CATALOG, metric="page_load_time", outcome="completed",
     )  # fmt: skip

@@ -202,14 +202,17 @@ class Explained(Divided):
     """Where the divided time begins, in ns since the client's first packet."""
 
     def sentences(self) -> list[str]:
-        """Say what took the time, and what waited behind losses."""
-        texts, waited = super().sentences(), self.transfer.held_back_ns or 0
+        """Say what took the time, and what stands beside the division."""
+        return [*super().sentences(), *self.beside()]
+
+    def beside(self) -> Iterator[str]:
+        """Say what waited behind losses, and what the sender said of its limits."""
+        waited = self.transfer.held_back_ns or 0
         if waited >= SLIGHT * self.division.whole:
             took = f"{duration_text(waited)} ({_share(waited, self.division.whole)})"
-            texts.append(f"Data that had arrived waited behind lost packets for {took}")
+            yield f"Data that had arrived waited behind lost packets for {took}"
         if self.transfer.blocked:
-            texts.append(self._said_blocked())
-        return texts
+            yield self._said_blocked()
 
     def _said_blocked(self) -> str:
         """Say what the sender said of its limits, and whether the division agrees."""

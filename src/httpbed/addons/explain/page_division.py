@@ -113,7 +113,8 @@ class ExplainedLoad(Explained):
 
     def sentences(self) -> list[str]:
         """Say what is on the path, and what its responses waited for."""
-        return [*critical_path_report.sentences(self.path), *self.responses.sentences()]
+        path = critical_path_report.sentences(self.path)
+        return [*path, *self.responses.sentences(), *self.beside()]
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""
@@ -121,7 +122,7 @@ class ExplainedLoad(Explained):
 
     def values_of_responses(self) -> dict[str, Any]:
         """Return the division of its responses as JSON values, times in seconds."""
-        divided = self.responses
+        divided, held_back_ns = self.responses, self.transfer.held_back_ns
         each = [
             {
                 "url": one.request.url,
@@ -135,6 +136,7 @@ class ExplainedLoad(Explained):
             "seconds": divided.seconds,
             "sentence": ". ".join(divided.sentences()) + ".",
             "each": each,
+            "held_back_s": None if held_back_ns is None else held_back_ns / NS,
             **divided.division_values(),
         }
 
