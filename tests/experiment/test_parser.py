@@ -77,7 +77,7 @@ def test_the_schema_rejects_what_the_parser_rejects(old: str, new: str) -> None:
         (
             '["client", "server"]\n\n',
             '["client", "client", "server"]\n\n',
-            "topology",
+            "topology.hosts",
             "'client' more than once",
         ),
         ('"1000 packets"', '"0 packets"', "topology.links[0].queue.limit", "holds no packet"),

@@ -136,12 +136,12 @@ def _unknown_levels(
                 yield Mistake(f"{place}.{name}[{index}]", unknown_level(name, level, factors))
         if not levels:
             yield Mistake(f"{place}.{name}", "names no level", "name one, or delete the key")
-        yield from repeated_level(f"{place}.{name}", levels)
+        yield from named_twice(f"{place}.{name}", levels)
 
 
-def repeated_level(place: str, levels: Sequence[str]) -> Iterator[Mistake]:
-    """Yield the mistake of a list that names a level more than once."""
-    if repeated := [level for level, count in Counter(levels).items() if count > 1]:
+def named_twice(place: str, names: Sequence[str]) -> Iterator[Mistake]:
+    """Yield the mistake of a list, of levels or hosts, that has a name more than once."""
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
         named = ", ".join(map(repr, repeated))
         yield Mistake(place, f"lists {named} more than once", "keep one of them")
 

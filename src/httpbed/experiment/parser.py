@@ -315,7 +315,7 @@ def _factor_mistakes(
         if name in RESERVED_FACTORS:
             reason, path = "is the name of a column in every exported table", ("factors", name)
             yield Mistake(format_path(path), reason, "choose another name", path=path)
-        yield from factorial_mistakes.repeated_level(f"factors.{name}", levels)
+        yield from factorial_mistakes.named_twice(f"factors.{name}", levels)
     for name in stated:
         if stated[name] in ([], {}):
             yield Mistake(f"factors.{name}", "has no level", "list at least one")
@@ -378,11 +378,13 @@ def _host_mistakes(document: Mapping[str, Any]) -> Iterator[Mistake]:
     links = topology.get("links") if isinstance(topology, Mapping) else None
     if not isinstance(hosts, list) or not hosts or not isinstance(links, list):
         return
+    names = [host for host in hosts if isinstance(host, str)]
+    yield from factorial_mistakes.named_twice("topology.hosts", names)
     for index, link in enumerate(links):
         between = link.get("between") if isinstance(link, Mapping) else None
         for host in between if isinstance(between, list) else ():
             if host not in hosts:
-                known = ", ".join(map(str, hosts))
+                known = ", ".join(dict.fromkeys(map(str, hosts)))
                 reason = f"{host!r} is not in topology.hosts; known: {known}"
                 yield Mistake(f"topology.links[{index}].between", reason)
 

@@ -349,9 +349,8 @@ class Topology(Value):
         if unknown:
             msg = f"a link names a host that is not in hosts: {', '.join(sorted(unknown))}"
             raise ValueError(msg)
-        if twice := sorted({host for host in self.hosts if self.hosts.count(host) > 1}):
-            msg = f"hosts lists {', '.join(map(repr, twice))} more than once: list each host once"
-            raise ValueError(msg)
+        if len(set(self.hosts)) < len(self.hosts):
+            raise ValueError("hosts lists a host more than once")
         names = [link.name for link in self.links]
         for name in sorted({name for name in names if names.count(name) > 1}):
             msg = f"two links are named {name!r}: give each a name of its own"

@@ -203,7 +203,10 @@ def file_mistakes(
     new = list[Path]()
     try:
         for flag, file in outputs.items():
+            if file is None:
+                continue
             if not file:
+                yield Mistake(flag, "is empty", "name a file")
                 continue
             try:
                 identity = _probed(Path(file), new)
