@@ -50,6 +50,7 @@ from httpbed.store.results import Results
 if TYPE_CHECKING:
     from httpbed.addons.explain.page_windows import HeldLoad
 
+_MEANINGS = tuple(f": {cause.meaning}" for cause in BY_NAME.values())
 MAX_BANDS = 6
 """Trials whose bands over time are drawn."""
 MAX_SECTION = 24
@@ -381,11 +382,25 @@ def _section(source: ReportInput) -> Section | None:
     outlines = _typical(source)
     if not outlines:
         return None
-    sentences = tuple(Sentence(f"{title(one)}: {'. '.join(one.sentences())}") for one in outlines)
-    shown: list[Block] = [Listing(sentences), *blocks(outlines, draws=source.draws)]
+    shown: list[Block] = [
+        Listing(tuple(_summaries(outlines))),
+        *blocks(outlines, draws=source.draws),
+    ]
     if any(isinstance(one, outline.Outline) for one in outlines):
         shown.append(Paragraph(COARSE, "httpbed explain DIR", FINER))
     return Section("explain", "Where the time went", tuple(shown))
+
+
+def _summaries(outlines: Sequence[Divided]) -> Iterator[Sentence]:
+    """Say what took the time of each trial, and what a cause means where it comes first."""
+    said = set[str]()
+    for one in outlines:
+        texts = []
+        for text in one.sentences():
+            meaning = next((end for end in _MEANINGS if text.endswith(end)), "")
+            texts.append(text.removesuffix(meaning) if meaning in said else text)
+            said.add(meaning)
+        yield Sentence(f"{title(one)}: {'. '.join(texts)}")
 
 
 def _held(source: ReportInput) -> Iterator[str]:
