@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from httpbed.base import units
-from httpbed.base.errors import Mistake, RejectedValueError, require_none
+from httpbed.base.errors import Mistake, RejectedValueError, collected, require_none
 from httpbed.base.user_file import Kind
 from httpbed.cli import options
 from httpbed.cli.echo import echo
@@ -92,11 +92,19 @@ def command(
     from httpbed.base import disk
     from httpbed.cli import output_file, table_files
 
-    claimed = _pairs(claims)
+    mistakes = list[Mistake]()
+    claimed, stated = dict[str, str](), dict[str, Any]()
+    with collected(mistakes):
+        claimed = _pairs(claims)
+        stated = _values(claimed)
     table = f"{OBSERVATIONS}.{kind}"
     if output is not None:
-        output_file.require_kinds(output, {AUDIT: AUDIT_KIND, table: table_files.IMPORTED[kind]})
-    imported = har_import.read(files, Claims(**_values(claimed)))
+        with collected(mistakes):
+            kinds = {AUDIT: AUDIT_KIND, table: table_files.IMPORTED[kind]}
+            output_file.require_kinds(output, kinds)
+    with collected(mistakes):
+        imported = har_import.read(files, Claims(**stated))
+    require_none(mistakes)
     found = [har_import.as_json(load) for load in imported]
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
