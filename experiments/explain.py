@@ -217,7 +217,7 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _waited(slow: Mapping[str, Any], fast: Mapping[str, Any]) -> tuple[dict[str, float], str]:
-    """Return what the slower load's responses waited for beyond the faster one's, dearest first.
+    """Return what the slower load's responses waited for beyond the faster one's.
 
     And the knob of the window that held it; empty without one.
     """
@@ -229,10 +229,7 @@ def _waited(slow: Mapping[str, Any], fast: Mapping[str, Any]) -> tuple[dict[str,
     )
     more = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in {*before, *after}}
     held = slow["responses"]["held"]
-    return (
-        dict(sorted(more.items(), key=lambda one: -one[1])),
-        (held["knob"] or "") if held else "",
-    )
+    return more, (held["knob"] or "") if held else ""
 
 
 def _steps(load: Mapping[str, Any]) -> dict[str, float]:
@@ -324,7 +321,7 @@ def _page_line(one: Mapping[str, Any]) -> str:
     if one["cause"] in {SLOWER, SERVER} and one.get("waited"):
         named = [
             f"{name} {seconds:.3g} s"
-            for name, seconds in one["waited"].items()
+            for name, seconds in sorted(one["waited"].items(), key=lambda part: -part[1])
             if seconds >= WORTH * one["difference_s"]
         ]
         cause += f"; by packets: {', '.join(named)}" if named else ""

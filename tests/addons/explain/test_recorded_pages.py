@@ -141,5 +141,5 @@ def test_a_slow_load_without_packets_says_what_is_not_known(tmp_path: Path) -> N
     )  # fmt: skip
     assert isinstance(other, Unexplained)
     shown = ShownLoad(one.path, other, None)
-    assert [*shown.sentences()][-1].endswith("is not known: it kept no packets")
+    assert [*shown.sentences()][-1].endswith("came late: it kept no packets")
     assert shown.values()["responses"] is None

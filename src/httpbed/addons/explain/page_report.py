@@ -85,7 +85,7 @@ class ShownLoad:
         else:
             yield from critical_path_report.sentences(self.path)
             if is_slow(self.path.path):
-                yield f"Why responses took their time is not known: {self.divided.reason}"
+                yield f"The trial does not say why responses came late: {self.divided.reason}"
         if self.held and not self._names(self.held):
             yield self.held.sentence()
         yield from (rung.sentence() for rung in self.ladder)
