@@ -46,13 +46,14 @@ html_copy_source = False
 html_show_copyright = False
 html_show_search_summary = False  # a browser would fetch each page, which a file:// URL forbids
 
-DECISIONS = "docs/decisions/README"
+FOLDERS = {"docs/decisions/README": "0*", "docs/measurements/README": "*"}
+"""Pages of contents, and which pages beside them they lead to."""
 CERTIFICATES = "results/senders/suites/"
 ENTRY = re.compile(r"^- \[([^]]+)\]\(([^)#:]+)\.md\)", re.MULTILINE)
 
 
 def setup(app: Sphinx) -> None:
-    """Add the navigation to the two pages that list others, after Sphinx has read them."""
+    """Add the navigation to the pages that list others, after Sphinx has read them."""
     app.connect("source-read", add_navigation)
 
 
@@ -61,8 +62,8 @@ def add_navigation(_: Sphinx, page: str, source: list[str]) -> None:
     if page == root_doc:
         for section in source[0].split("\n## ")[1:]:
             source[0] += table_of_contents(section)
-    elif page == DECISIONS:
-        source[0] += "\n```{toctree}\n:glob:\n:titlesonly:\n\n0*\n```\n"
+    elif page in FOLDERS:
+        source[0] += f"\n```{{toctree}}\n:glob:\n:titlesonly:\n\n{FOLDERS[page]}\n```\n"
     elif page.startswith(CERTIFICATES):  # only the page of matrices leads to them
         source[0] = f"---\norphan: true\n---\n{source[0]}"
 

@@ -32,7 +32,7 @@ UNTESTED = "untested.toml"
 AGAIN = (
     "liu2024/single-stream ran twice with the same seed: of 51 treatments the ratios of 2 differ"
     " from 1, where 2.9 are expected by chance"
-    " ([command and values](measurements.md#a-campaign-run-twice))."
+    " ([command and values](measurements/campaigns.md#a-campaign-run-twice))."
 )
 EXTENDED = (
     "Two campaigns were changed after their verdicts had been seen: in liu2024/pages all conditions"

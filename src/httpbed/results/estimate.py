@@ -102,7 +102,7 @@ def is_settled(sample: Sample, rule: Replicates) -> bool:
 
     The interval is examined after each block, so a treatment stops at a block where its interval
     happens to be narrow. Such an interval misses the true median more often than 5 %: in up to 7 %
-    of simulated treatments (``docs/measurements.md``). The rule does not look at other treatments,
+    of simulated treatments (``docs/measurements/README.md``). The rule does not look at other treatments,
     so comparisons keep their error rate.
     """
     estimated = estimate(sample)
