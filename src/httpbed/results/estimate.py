@@ -102,8 +102,8 @@ def is_settled(sample: Sample, rule: Replicates) -> bool:
 
     The interval is examined after each block, so a treatment stops at a block where its interval
     happens to be narrow. Such an interval misses the true median more often than 5 %: in up to 7 %
-    of simulated treatments (``docs/measurements/README.md``). The rule does not look at other treatments,
-    so comparisons keep their error rate.
+    of simulated treatments (``docs/measurements/campaigns.md``). The rule does not look at other
+    treatments, so comparisons keep their error rate.
     """
     estimated = estimate(sample)
     if sample.tally.recorded < rule.min or estimated is None or estimated.interval is None:
