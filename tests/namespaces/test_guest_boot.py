@@ -113,28 +113,29 @@ print(found.ok, found.figure, found.remedy, sep="; ")
 
 
 @pytest.mark.parametrize(
-    ("change", "reason", "remedy"),
+    ("user", "change", "reason", "remedy"),
     [
         (
+            "--map-user=65534",
             "echo 0 >/proc/sys/user/max_user_namespaces",
             "user namespace",
             "sysctl user.max_user_namespaces=10000",
         ),
         (
-            "mount -o remount,bind,noexec .",
+            "--map-root-user",
+            'mount --bind . . && cd "$PWD" && mount -o remount,bind,noexec .',
             "may not be executed",
             "set HTTPBED_CACHE to a folder",
         ),
     ],
 )
 def test_a_machine_without_the_rights_says_which(
-    tmp_path: Path, change: str, reason: str, remedy: str
+    tmp_path: Path, user: str, change: str, reason: str, remedy: str
 ) -> None:
     """It has no user namespaces, or the kernel is where no programs may run."""
     kernel = scripted(tmp_path, "exit 0").kernel
-    mounted = f'mount --bind . . && cd "$PWD" && {change}'
-    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec"]
-    words = [f'{mounted}; exec "$@"', "sh", sys.executable, "-c", _TESTED, str(kernel)]
+    command = ["unshare", "--user", user, "--keep-caps", "--mount", "sh", "-ec"]
+    words = [f'{change}; exec "$@"', "sh", sys.executable, "-c", _TESTED, str(kernel)]
     found = subprocess.run(
         [*command, *words], check=True, capture_output=True, text=True, cwd=tmp_path
     )

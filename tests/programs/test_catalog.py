@@ -88,6 +88,7 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
         ("(?P<version>", "(", "version.pattern", "no group"),
         (r"(?P<version>\S+)", "(?P<version>", "version.pattern", "not a regular expression"),
         ("[run]\n", "[run]\nshell = true\n", "run.shell", "unknown key"),
+        ('parser = "curl-json"', "", "parse", "name a parser"),
         ('"--silent"', '"|"', "run.argv[3]", "no shell interprets"),
         ('"{requests}"', '"$(date)"', "run.argv[16]", "no shell interprets"),
         ('"{requests}"', '"{request}"', "run.argv[16]", "unknown variable {request}"),
@@ -177,4 +178,7 @@ def test_a_replaced_recipe_is_reported(write: Write) -> None:
 def test_missing_and_unknown_keys_are_reported_as_in_experiments(write: Write) -> None:
     """The words are those of mistakes in an experiment file."""
     reported = {str(mistake) for mistake in mistakes(write(CURL.replace("roles =", "rolls =", 1)))}
-    assert reported == {"own.toml: roles: is missing", "own.toml: rolls: unknown key; delete it"}
+    assert reported == {
+        "own.toml: roles: is missing",
+        "own.toml: rolls: unknown key; did you mean 'roles'?",
+    }

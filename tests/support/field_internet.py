@@ -118,8 +118,9 @@ def _play(folder: Path, root: Path) -> None:
     hosts = folder / "hosts"
     _run("ip", "link", "set", "lo", "up")
     for address in sorted({*ADDRESSES.values()} - {ADDRESSES[OWN]}):
-        bits = 128 if ":" in address else 32
-        _run("ip", "address", "add", f"{address}/{bits}", "dev", "lo")
+        # An IPv6 address could not be bound while the kernel looks for duplicates.
+        length = ("/128", "nodad") if ":" in address else ("/32",)
+        _run("ip", "address", "add", f"{address}{length[0]}", "dev", "lo", *length[1:])
     hosts.write_text("".join(f"{address} {name}\n" for name, address in ADDRESSES.items()))
     _run("mount", "--bind", str(hosts), "/etc/hosts")
     _start_nginx(folder, root)

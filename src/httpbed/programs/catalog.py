@@ -298,8 +298,28 @@ def _recipe(
 
 def _reason_and_remedy(detail: ErrorDetails) -> tuple[str, str]:
     """Return reason and remedy of a validation error, in the words of all other mistakes."""
-    known = {"missing": ("is missing", ""), "extra_forbidden": ("unknown key", "delete it")}
-    return known.get(detail["type"], validation_messages.reason_and_remedy(detail))
+    if detail["type"] == "missing":
+        return "is missing", ""
+    if detail["type"] == "extra_forbidden":
+        *table, key = detail["loc"]
+        known = _keys(table)
+        close = difflib.get_close_matches(str(key), known, n=1)
+        remedy = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
+        return "unknown key", remedy
+    return validation_messages.reason_and_remedy(detail)
+
+
+def _keys(table: Iterable[str | int]) -> list[str]:
+    """Return the keys that a table of a recipe may have, by the schema of recipes."""
+    schema = Recipe.model_json_schema()
+    node = schema
+    for part in table:
+        named = node.get("patternProperties", {}).values()
+        inner = node.get("properties", {}).get(part) or node.get("additionalProperties")
+        inner = inner or node.get("items") or next(iter(named))
+        form, *_ = inner.get("anyOf", (inner,))
+        node = schema["$defs"][form["$ref"].rpartition("/")[2]] if "$ref" in form else form
+    return sorted(node["properties"].keys() - {"digest"})
 
 
 def _script(place: str, recipe: Recipe) -> Mistake | None:

@@ -55,6 +55,9 @@ class Parse(Value):
         if self.parser != "none" and not self.file:
             msg = f"the parser {self.parser} reads a file: name it"
             raise ValueError(msg)
+        if "parser" not in self.model_fields_set and self.file:
+            msg = f"nothing reads {self.file}: name a parser"
+            raise ValueError(msg)
         return self
 
 

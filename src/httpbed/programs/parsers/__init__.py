@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from httpbed.base.addon import refuse_duplicates
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, seconds
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, reason, seconds
 from httpbed.programs.protocol import ADDED_PROGRAMS, LoggedRequest, ProgramReport
 
 Parser = Callable[[Path], ProgramReport]
@@ -69,7 +69,7 @@ def read(parser: str, file: Path) -> ProgramReport:
         for observation in report.observations:
             seconds(observation.value)
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"{file.name} is unreadable: {error!r}")
+        return ProgramReport(complaint=f"{file.name} is unreadable: {reason(error)}")
     return report
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.base import untrusted_files
-from httpbed.programs.parsers.untrusted_values import UNREADABLE
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, reason
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 PROTOCOLS = {
@@ -57,7 +57,9 @@ def each_line(file: Path, request: Callable[[dict[str, Any]], LoggedRequest]) ->
         return ProgramReport(complaint="the server wrote no access log")
     except UNREADABLE as error:
         number = len(requests) + 1
-        return ProgramReport(complaint=f"line {number} of the access log is unreadable: {error!r}")
+        return ProgramReport(
+            complaint=f"line {number} of the access log is unreadable: {reason(error)}"
+        )
     return ProgramReport(requests=tuple(requests))
 
 

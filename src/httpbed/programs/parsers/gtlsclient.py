@@ -23,7 +23,7 @@ from typing import TextIO
 
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
-from httpbed.programs.parsers.untrusted_values import UNREADABLE
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, reason
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 NO_ERROR = 0x100
@@ -129,7 +129,7 @@ def parse(file: Path) -> ProgramReport:
     except FileNotFoundError:
         return ProgramReport(complaint="gtlsclient printed nothing")
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"gtlsclient's output is unreadable: {error!r}")
+        return ProgramReport(complaint=f"gtlsclient's output is unreadable: {reason(error)}")
     if not transcript.lines:
         return ProgramReport()
     done = [stream for stream in transcript.streams.values() if stream.code == NO_ERROR]

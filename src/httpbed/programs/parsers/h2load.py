@@ -11,7 +11,7 @@ from pathlib import Path
 
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of, reason
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 LOG_FILE = "h2load-requests.tsv"
@@ -40,7 +40,7 @@ def parse(file: Path) -> ProgramReport:
     try:
         requests = _requests(text, file.with_name(LOG_FILE), int(data["bytes"]))
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"h2load's log of requests is unreadable: {error!r}")
+        return ProgramReport(complaint=f"h2load's log of requests is unreadable: {reason(error)}")
     failed = int(counts["failed"])
     complaint = f"{failed} of {counts['total']} requests failed" if failed else ""
     total = max((request.ended_s or 0.0 for request in requests), default=0.0)

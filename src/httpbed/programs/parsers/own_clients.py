@@ -14,7 +14,7 @@ from typing import Any
 from httpbed.base import untrusted_files
 from httpbed.base.clock import NS
 from httpbed.experiment.metric import Observation
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, seconds
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, reason, seconds
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent, ProgramReport
 
 # Path events and migration counts in the output of httpbed's own clients.
@@ -55,7 +55,7 @@ def parse(file: Path) -> ProgramReport:
     except FileNotFoundError:
         return ProgramReport(complaint="the client printed nothing")
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"the client's output is unreadable: {error!r}")
+        return ProgramReport(complaint=f"the client's output is unreadable: {reason(error)}")
 
 
 def _findings(lines: Sequence[Line]) -> ProgramReport:
@@ -151,7 +151,7 @@ def parse_quiche(file: Path) -> ProgramReport:
     except FileNotFoundError:
         return ProgramReport(complaint=_NOTHING)
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"httpbed-quiche's output is unreadable: {error!r}")
+        return ProgramReport(complaint=f"httpbed-quiche's output is unreadable: {reason(error)}")
 
 
 def _quiche_observations(times: Mapping[str, Any]) -> Iterator[Observation]:

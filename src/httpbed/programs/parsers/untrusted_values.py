@@ -24,6 +24,11 @@ MAX_COUNT = 2**63 - 1
 """Larger counts are rejected."""
 
 
+def reason(error: Exception) -> str:
+    """Say what made output unreadable; a key that is missing is named."""
+    return f"it has no {error.args[0]}" if isinstance(error, KeyError) else repr(error)
+
+
 def lines_of(file: Path) -> list[str]:
     """Return the lines of a file; none if the file is missing.
 

@@ -18,7 +18,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from httpbed.base import untrusted_files
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of
+from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of, reason
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 _ATTEMPT = re.compile(
@@ -125,7 +125,7 @@ def parse_wget2(file: Path) -> ProgramReport:
     except FileNotFoundError:
         return ProgramReport(complaint="wget2 wrote no statistics")
     except UNREADABLE as error:
-        return ProgramReport(complaint=f"wget2's statistics are unreadable: {error!r}")
+        return ProgramReport(complaint=f"wget2's statistics are unreadable: {reason(error)}")
     if not requests:
         last = untrusted_files.last_line(file.parent, ERRORS_FILE)
         return ProgramReport(complaint=last or "wget2 sent no request")
