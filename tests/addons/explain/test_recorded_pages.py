@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.explain import evidence, page_connections, page_division, page_timeline
-from httpbed.addons.explain.explanation import Place, Unexplained
+from httpbed.addons.explain.explanation import Place, Remains, Unexplained
 from httpbed.addons.explain.lifts import Lift, Rung
 from httpbed.addons.explain.page_division import ExplainedLoad
 from httpbed.addons.explain.page_report import ShownLoad, ShownLoads
@@ -48,11 +48,14 @@ def unpacked(name: str, folder: Path) -> Scenario:
     return Scenario.model_validate(json.loads((folder / "document.json").read_text()))
 
 
+def left(folder: Path, described: Scenario) -> Remains:
+    """Return what the recorded load left in a folder."""
+    place = Place(1, "t", {}, 1)
+    return Remains(place, folder, described, "virtual", CATALOG, "completed", None)
+
+
 def explained(name: str, folder: Path) -> ExplainedLoad:
-    one = page_division.of_attempt(
-        Place(1, name, {}, 1), folder, unpacked(name, folder), "virtual", CATALOG,
-        metric="page_load_time", outcome="completed",
-    )  # fmt: skip
+    one = page_division.of_attempt(left(folder, unpacked(name, folder)), metric="page_load_time")
     assert isinstance(one, ExplainedLoad)
     return one
 
@@ -134,11 +137,8 @@ def test_the_page_has_each_response_with_its_causes_and_what_was_lifted(tmp_path
 def test_a_slow_load_without_packets_says_what_is_not_known(tmp_path: Path) -> None:
     one = explained("held-h3", tmp_path)
     (tmp_path / "packets.tsv").unlink()
-    other = page_division.of_attempt(
-        Place(1, "t", {}, 1), tmp_path, Scenario.model_validate(
-            json.loads((tmp_path / "document.json").read_text())
-        ), "virtual", CATALOG, metric="page_load_time", outcome="completed",
-    )  # fmt: skip
+    described = Scenario.model_validate(json.loads((tmp_path / "document.json").read_text()))
+    other = page_division.of_attempt(left(tmp_path, described), metric="page_load_time")
     assert isinstance(other, Unexplained)
     shown = ShownLoad(one.path, other, None)
     assert [*shown.sentences()][-1].endswith("came late: it kept no packets")

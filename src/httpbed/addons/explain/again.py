@@ -19,17 +19,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from httpbed.addons.explain.difference import Difference
 from httpbed.addons.explain.explanation import (
     Explained,
     Place,
+    Remains,
     Unexplained,
     of_attempt,
 )
@@ -47,7 +47,6 @@ from httpbed.cli import clock_choice, experiment_argument
 from httpbed.cli.echo import command_line, say
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
@@ -171,22 +170,8 @@ def loaded_trials(results: Results, chosen: Collection[Chosen], how: Again) -> L
     return replace(loaded, trials=trials, stopping=None)
 
 
-class Reader(Protocol):
-    """Explains what an attempt left."""
-
-    def __call__(  # noqa: D102, PLR0913
-        self,
-        place: Place,
-        artifacts: Path,
-        described: Scenario,
-        clock: Clock,
-        catalog: Catalog,
-        *,
-        request_s: float | None,
-        outcome: str,
-    ) -> Explained | Unexplained: ...
-
-
+Reader = Callable[[Remains], Explained | Unexplained]
+"""Explains what an attempt left."""
 MAX_RUNGS = 6
 WORTH = 0.05
 """Share of the time, or of a difference, that a cause must cost to be lifted."""
@@ -280,15 +265,16 @@ class _Ladder:
             for observation in record.observations
             if observation.metric == "request_time"
         ]
-        return self.read(
+        left = Remains(
             place,
             artifacts,
             trial.scenario(),
             trial.clock,
             self.how.catalog,
-            request_s=times[0] if times else None,
             outcome=record.attempt.outcome.kind,
+            request_s=times[0] if times else None,
         )
+        return self.read(left)
 
 
 def causes_worth_lifting(

@@ -310,45 +310,59 @@ def place_of(results: Results, row: Mapping[str, Any]) -> Place:
     return Place(row["block"], row["trial"], results.levels(row), row["attempt"])
 
 
-def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Explained | Unexplained:
-    """Explain an attempt of a campaign."""
+@dataclass(frozen=True)
+class Remains:
+    """What an attempt left, and what it was asked to do."""
+
+    place: Place
+    artifacts: Path
+    described: Scenario
+    clock: Clock
+    catalog: Catalog
+    outcome: str
+    request_s: float | None
+    """Its request time; None without one."""
+
+
+def remains(
+    results: Results, row: Mapping[str, Any], catalog: Catalog, *more: str
+) -> Remains | Unexplained:
+    """Return what an attempt left, if its packets and the files ``more`` are unaltered."""
     place = place_of(results, row)
     try:
-        require_unaltered(results, row)
+        _require_unaltered(results, row, *more)
     except NoTransferError as error:
         return place.unexplained(error)
-    return of_attempt(
+    return Remains(
         place,
         results.artifact_folder(row),
         scenario(results, place.levels),
         results.manifest.get("clock", "real"),
         catalog,
-        request_s=attempts.value_of(row, of_trials(results, "request_time")),
         outcome=row["outcome"],
+        request_s=attempts.value_of(row, of_trials(results, "request_time")),
     )
 
 
-def of_attempt(  # noqa: PLR0913 - the last two are keywords
-    place: Place,
-    artifacts: Path,
-    described: Scenario,
-    clock: Clock,
-    catalog: Catalog,
-    *,
-    request_s: float | None,
-    outcome: str,
-) -> Explained | Unexplained:
+def explain(results: Results, row: Mapping[str, Any], catalog: Catalog) -> Explained | Unexplained:
+    """Explain an attempt of a campaign."""
+    left = remains(results, row, catalog)
+    return left if isinstance(left, Unexplained) else of_attempt(left)
+
+
+def of_attempt(left: Remains) -> Explained | Unexplained:
     """Explain what an attempt left."""
-    is_over = outcome == "completed"
+    artifacts, described = left.artifacts, left.described
+    is_over = left.outcome == "completed"
     try:
-        transfer = evidence.read(artifacts, described, clock, request_s, is_over=is_over)
+        transfer = evidence.read(artifacts, described, left.clock, left.request_s, is_over=is_over)
     except NoTransferError as error:
-        return place.unexplained(error)
+        return left.place.unexplained(error)
     hop = described.hops()[0]
     transfer = with_credit(transfer, artifacts, (hop.client, hop.server))
-    version, known = hop.http_version, windows.candidates(described, catalog)
+    version, known = hop.http_version, windows.candidates(described, left.catalog)
     account = _account(artifacts, described) if transfer.protocol == "tcp" else None
-    return divided(place, outcome, transfer, version, known, account=account)
+    return divided(left.place, left.outcome, transfer, version, known, account=account)
 
 
 def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
@@ -360,7 +374,7 @@ def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
         return None
 
 
-def require_unaltered(results: Results, row: Mapping[str, Any], *more: str) -> None:
+def _require_unaltered(results: Results, row: Mapping[str, Any], *more: str) -> None:
     """Refuse an attempt of which a file that is read differs from its digest.
 
     :raises NoTransferError: with the name of the file.

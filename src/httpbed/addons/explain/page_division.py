@@ -17,7 +17,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from httpbed.addons.explain import (
@@ -35,6 +34,7 @@ from httpbed.addons.explain.explanation import (
     Explained,
     Held,
     Place,
+    Remains,
     Unexplained,
 )
 from httpbed.addons.explain.page_carrier import Carrier
@@ -47,11 +47,9 @@ from httpbed.addons.pages.load.driver_output import LoadError
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.addons.pages.report.critical_path_report import LoadPath
-from httpbed.base.clock import Clock
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
-from httpbed.results.sample import scenario
 from httpbed.store.results import Results
 
 CAUSES: Mapping[Share, str] = {
@@ -149,37 +147,27 @@ def _end_to_end(periods: Iterable[Period]) -> Iterator[Period]:
         at += period.lasts
 
 
-def of_attempt(  # noqa: PLR0913 - the last ones are keywords
-    place: Place,
-    artifacts: Path,
-    described: Scenario,
-    clock: Clock,
-    catalog: Catalog,
-    *,
-    metric: str,
-    outcome: str,
-    request_s: float | None = None,
-) -> ExplainedLoad | Unexplained:
+def of_attempt(left: Remains, *, metric: str) -> ExplainedLoad | Unexplained:
     """Explain the load that an attempt left, up to the moment that a metric is about."""
-    del request_s
+    place, described = left.place, left.described
     try:
-        load = driver_output.read(artifacts / loads.CLIENT)
+        load = driver_output.read(left.artifacts / loads.CLIENT)
     except LoadError as error:
         return place.unexplained(str(error))
-    words = (place.block, place.trial, place.attempt, place.levels, outcome)
+    words = (place.block, place.trial, place.attempt, place.levels, left.outcome)
     path = critical_path_report.of_load(PageTrial(*words, load), described, metric)
     if path is None:
         return place.unexplained("it fetched nothing")
     try:
-        recorded = evidence.recorded(artifacts, described, clock)
-        result = evidence.json_object(artifacts / LINK_RESULT)
+        recorded = evidence.recorded(left.artifacts, described, left.clock)
+        result = evidence.json_object(left.artifacts / LINK_RESULT)
         zero = page_timeline.navigation_ns(result, load, recorded.origin)
         hop = described.hops()[0]
         transfers = {
-            name: explanation.with_credit(one, artifacts, (hop.client, hop.server))
+            name: explanation.with_credit(one, left.artifacts, (hop.client, hop.server))
             for name, one in page_connections.carriers(recorded, load, zero).items()
         }
-        return PagePackets(transfers, zero, described, catalog).explained(place, path)
+        return PagePackets(transfers, zero, described, left.catalog).explained(place, path)
     except NoTransferError as error:
         return place.unexplained(error)
 
@@ -188,20 +176,10 @@ def of_row(
     results: Results, row: Mapping[str, Any], catalog: Catalog
 ) -> ExplainedLoad | Unexplained:
     """Explain an attempt of a campaign."""
-    place = explanation.place_of(results, row)
-    try:
-        explanation.require_unaltered(results, row, loads.CLIENT)
-    except NoTransferError as error:
-        return place.unexplained(error)
-    return of_attempt(
-        place,
-        results.artifact_folder(row),
-        scenario(results, place.levels),
-        results.manifest.get("clock", "real"),
-        catalog,
-        metric=results.experiment.report.metric,
-        outcome=row["outcome"],
-    )
+    left = explanation.remains(results, row, catalog, loads.CLIENT)
+    if isinstance(left, Unexplained):
+        return left
+    return of_attempt(left, metric=results.experiment.report.metric)
 
 
 @dataclass(frozen=True)
