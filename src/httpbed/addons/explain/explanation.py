@@ -13,7 +13,6 @@ receiver's window is seen and not inferred.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,10 +21,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from httpbed.addons.explain import evidence, qlog_trace, windows
+from httpbed.addons.explain import evidence, kernel_account, qlog_trace, windows
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.division import BUSY, Division, divide
 from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain.kernel_account import KernelAccount
 from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace
 from httpbed.addons.explain.rounds import Plateau
 from httpbed.addons.explain.transfer import FAR, NS, Numbers, Sent, Transfer
@@ -369,7 +369,7 @@ def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
     sender = described.client_groups[0].sender(described.hops()[0])
     file = artifacts / f"sockets-{sender}.txt"
     try:
-        return of(untrusted_files.text(file))
+        return kernel_account.of(untrusted_files.text(file))
     except (OSError, ValueError):
         return None
 
@@ -403,38 +403,6 @@ def held(
 def explained(found: Sequence[Explained | Unexplained]) -> list[Explained]:
     """Return those that were divided."""
     return [one for one in found if isinstance(one, Explained)]
-
-
-MS = 1_000_000
-
-_ACCOUNT = re.compile(
-    r" busy:(?P<busy>[0-9]{1,12})ms"
-    r"(?: rwnd_limited:(?P<window>[0-9]{1,12})ms\([^)]{1,10}\))?"
-    r"(?: sndbuf_limited:(?P<buffer>[0-9]{1,12})ms\([^)]{1,10}\))?"
-)
-
-
-@dataclass(frozen=True)
-class KernelAccount:
-    """What a sender's kernel counted for one socket, in ns."""
-
-    busy: int
-    receiver_limited: int
-    buffer_limited: int
-
-
-def of(sockets: str) -> KernelAccount | None:
-    """Return the account of the busiest socket; None if the kernel printed none."""
-    return max(_accounts(sockets), key=lambda account: account.busy, default=None)
-
-
-def _accounts(sockets: str) -> Iterator[KernelAccount]:
-    for match in _ACCOUNT.finditer(sockets):
-        yield KernelAccount(
-            int(match["busy"]) * MS,
-            int(match["window"] or 0) * MS,
-            int(match["buffer"] or 0) * MS,
-        )
 
 
 TOLERANCE_NS = 5_000_000
