@@ -96,7 +96,7 @@ class Carrier:
         return max(1, sum(first <= early <= last for first, last in self.bodies))
 
     def of_streams(self, payload: int, bodies: int) -> NamedWindow | None:
-        """Return the known window of which bytes in flight are one for each body."""
+        """Return the known window that each body fills, if they all fill the same one."""
         return windows.named(payload // bodies, self.transfer.full, self.version, iter(self.known))
 
     def under_way(self, begin: int, end: int) -> int:

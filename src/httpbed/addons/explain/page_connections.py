@@ -40,7 +40,7 @@ class Candidate:
         return data.arrived[order], np.concatenate([[0], np.cumsum(data.payload[order])])
 
     def error(self, spans: Sequence[Span]) -> float:
-        """Return by how many bytes it differs from what a browser says of some times."""
+        """Return the bytes by which it differs from a browser's record of some times."""
         times, sums = self._arrived
         total = 0.0
         for span in spans:

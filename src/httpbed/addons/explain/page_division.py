@@ -156,8 +156,12 @@ def of_attempt(left: Remains, *, metric: str) -> ExplainedLoad | Unexplained:
         return place.unexplained(str(error))
     words = (place.block, place.trial, place.attempt, place.levels, left.outcome)
     path = critical_path_report.of_load(PageTrial(*words, load), described, metric)
-    if path is None:
-        return place.unexplained("it fetched nothing")
+    return of_path(left, path) if path else place.unexplained("it fetched nothing")
+
+
+def of_path(left: Remains, path: LoadPath) -> ExplainedLoad | Unexplained:
+    """Divide a critical path by the packets that its attempt left."""
+    described, load = left.described, path.trial.load
     try:
         recorded = evidence.recorded(left.artifacts, described, left.clock)
         result = evidence.json_object(left.artifacts / LINK_RESULT)
@@ -167,9 +171,9 @@ def of_attempt(left: Remains, *, metric: str) -> ExplainedLoad | Unexplained:
             name: explanation.with_credit(one, left.artifacts, (hop.client, hop.server))
             for name, one in page_connections.carriers(recorded, load, zero).items()
         }
-        return PagePackets(transfers, zero, described, left.catalog).explained(place, path)
+        return PagePackets(transfers, zero, described, left.catalog).explained(left.place, path)
     except NoTransferError as error:
-        return place.unexplained(error)
+        return left.place.unexplained(error)
 
 
 def of_row(
@@ -294,7 +298,7 @@ def _as_causes(steps: Iterable[Step]) -> Iterator[Period]:
 
 
 def _cut(periods: Sequence[Period], begin: int, end: int, shift: int) -> Iterator[Period]:
-    """Yield what lies between two times, of periods of which each is later by ``shift``."""
+    """Yield the parts of periods between two times, once ``shift`` is taken from each period."""
     at = begin
     for period in periods:
         first, last = max(period.begin - shift, begin), min(period.end - shift, end)

@@ -13,6 +13,7 @@ from typing import Any
 from httpbed.addons.explain import (
     explain_figures,
     explain_report,
+    explanation,
     page_division,
     page_timeline,
     page_windows,
@@ -236,5 +237,7 @@ def read(results: Results, rows: Sequence[Row], catalog: Catalog) -> ShownLoads:
         if timeline := page_timeline.read(results, trial):
             described = scenario(results, trial.levels)
             held = page_windows.of_load(timeline, trial.load, described, catalog)
-        found.append(ShownLoad(path, page_division.of_row(results, row, catalog), held))
+        left = explanation.remains(results, row, catalog)
+        divided = left if isinstance(left, Unexplained) else page_division.of_path(left, path)
+        found.append(ShownLoad(path, divided, held))
     return ShownLoads(results, found, unread)
