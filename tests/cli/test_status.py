@@ -15,7 +15,7 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.addons.live import serve_option, terminal, watch
+from httpbed.addons.live import terminal, watch
 from httpbed.addons.live.live_view import LiveView
 from httpbed.campaign.executor import AttemptProgress
 from httpbed.cli.progress import Reporter
@@ -101,19 +101,6 @@ def test_a_watch_of_a_campaign_without_run_ends_at_once(
     assert out.count("3 of 12 trials ended") == 1
 
 
-def test_a_port_in_use_is_a_mistake_beside_others(httpbed: Command, tmp_path: Path) -> None:
-    """Nothing is read or run."""
-    with serve_option.listen(0) as listening:
-        port = listening.getsockname()[1]
-        code, _, err = httpbed("report", tmp_path / "nothing", "--status", "--serve", str(port))
-        lines = err.splitlines()
-        assert (code, len(lines)) == (2, 2)
-        assert lines[0].startswith(f"httpbed: --serve: port {port} is in use; choose another port")
-        assert "nothing: is not a campaign" in lines[1]
-        code, _, err = httpbed("run", tmp_path / "loss.toml", "--serve", str(port))
-        assert (code, f"port {port} is in use" in err) == (2, True)
-
-
 @dataclass
 class Shown:
     """Keeps what is shown."""
@@ -131,14 +118,15 @@ def test_the_process_beside_a_run_tells_what_changes(folder: Path) -> None:
     """It shows each status, at idle priority, and ends after the run."""
     shown: list[Mapping[str, Any]] = []
     text, manifest = stored_campaigns.SMALL, stored_campaigns.manifest()
-    with LiveView(0) as view:
+    with LiveView() as view:
         with campaigns.opened(folder, text, TRIALS, manifest) as campaign:
             view.start(folder, Shown(shown))
             assert view._process is not None
             assert os.sched_getscheduler(view._process.pid) == os.SCHED_IDLE
             stored_campaigns.keep(campaign, stored_campaigns.record(TRIALS[4]))
-        process = view._process
-    assert process.wait() == 0
+        assert view._process.wait() == 0
+        assert view._reader is not None
+        view._reader.join()
     assert (shown[-1]["ended"], shown[-1]["running"]) == (4, False)
 
 
@@ -151,8 +139,8 @@ def test_a_process_that_loses_its_run_ends_by_itself(folder: Path) -> None:
 
 
 def test_no_view_starts_no_process(folder: Path) -> None:
-    """Without terminal and page, nothing is taken from the trials."""
-    with LiveView(None) as view:
+    """Without a terminal, nothing is taken from the trials."""
+    with LiveView() as view:
         view.start(folder, Shown([], is_live=False))
         assert view._process is None
 

@@ -36,7 +36,7 @@ SLOW = (
 )
 LEFT_OUT = {
     r"^make |^\. \.venv": "the tests have an environment",
-    r"-- bash *(#|$)|^httpbed link +#|--serve |--watch|--change": "somebody types, or ends it",
+    r"-- bash *(#|$)|^httpbed link +#|--watch|--change": "somebody types, or ends it",
     r"8099|^(down|up): ": "a background server, output of a command; test_link_ports.py",
     r"example\.org|\bgh pr|xdg-open|ssh-keygen|signers": "leaves the folder, or needs a key",
     r"wireshark|^(tshark|editcap|nc) |timeout 5 nc|iperf3": "programs that few machines have",

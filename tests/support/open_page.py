@@ -1,7 +1,7 @@
 """A real browser with a page of this machine: the Chromium of the toolbox.
 
 It runs in a mount namespace in which the toolbox's root is ``/``, and shares the machine's network,
-because the live page is served on the loopback address alone.
+because the test serves the page on the loopback address.
 """
 
 from __future__ import annotations
@@ -57,8 +57,6 @@ class OpenPage:
 
     def __init__(self, client: DevToolsClient, session: str) -> None:
         self._client, self._session = client, session
-        self.refused: list[dict[str, Any]] = []
-        """What the browser logged as an error: blocked by the policy, or not found."""
 
     def value(self, expression: str) -> Any:
         """Return the value of an expression in the page."""
@@ -67,39 +65,17 @@ class OpenPage:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def text(self, selector: str) -> str:
-        """Return the text of an element as it is shown."""
-        return str(self.value(f"document.querySelector({selector!r}).innerText"))
-
     def until(self, expression: str) -> None:
         """Wait until an expression is true."""
         before = time.monotonic() + WAIT_S
         while not self.value(expression):
             assert time.monotonic() < before, (expression, self.value("document.body.innerText"))
-            self._note(time.monotonic() + 0.2)
+            time.sleep(0.1)
 
-    def picture(self, width: int, height: int, *, dark: bool = False) -> bytes:
-        """Return a screenshot as PNG, base64."""
+    def resize(self, width: int, height: int) -> None:
+        """Lay the page out for a window of this size."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._client.call("Emulation.setDeviceMetricsOverride", self._session, **size)
-        self._client.call("Emulation.setEmulatedMedia", self._session, features=[scheme])
-        shot = self._client.call(
-            "Page.captureScreenshot", self._session, captureBeyondViewport=True
-        )
-        return str(shot["data"]).encode()
-
-    def errors(self) -> list[dict[str, Any]]:
-        """Return what the browser has logged as errors so far."""
-        self._note(time.monotonic() + 0.5)
-        return self.refused
-
-    def _note(self, until: float) -> None:
-        while message := self._client.next(until):
-            if message.method == "Log.entryAdded" and message.params["entry"]["level"] == "error":
-                self.refused.append(message.params["entry"])
-            elif message.method == "Runtime.exceptionThrown":
-                self.refused.append(message.params)
 
 
 @contextmanager
@@ -126,7 +102,7 @@ def opened(address: str) -> Iterator[OpenPage]:
 def _attached(client: DevToolsClient, address: str) -> OpenPage:
     target = client.call("Target.createTarget", url="about:blank")["targetId"]
     session = client.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-    for domain in ("Page", "Runtime", "Log"):
+    for domain in ("Page", "Runtime"):
         client.call(f"{domain}.enable", session)
     client.call("Page.navigate", session, url=address)
     return OpenPage(client, session)

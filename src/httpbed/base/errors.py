@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, order=True)
@@ -55,15 +54,6 @@ def visible(text: str) -> str:
 def visible_lines(text: str) -> str:
     """Apply :func:`visible` to a text of several lines; line ends and tabs stay."""
     return "".join(part if part in "\n\t" else visible(part) for part in _LAYOUT.split(text))
-
-
-def visible_values(node: Any) -> Any:
-    """Apply :func:`visible` to every text in values for JSON, names included."""
-    if isinstance(node, Mapping):
-        return {visible(name): visible_values(value) for name, value in node.items()}
-    if isinstance(node, list | tuple):
-        return [visible_values(one) for one in node]
-    return visible(node) if isinstance(node, str) else node
 
 
 MAX_LISTED = 20

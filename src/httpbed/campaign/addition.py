@@ -146,9 +146,8 @@ class CampaignAddition:
     ) -> None:
         """Complete the manifest of a campaign."""
 
-    def view(self, settings: RunSettings) -> AbstractContextManager[View]:
+    def view(self) -> AbstractContextManager[View]:
         """Return what watches the run; enter it before the campaign is opened."""
-        del settings
         return nullcontext(View())
 
 

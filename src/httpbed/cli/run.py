@@ -159,7 +159,7 @@ def execute(
     ready = campaign_run.prepare(loaded, catalog, chosen, say=say)
     elsewhere = executor(chosen)
     with ExitStack() as beside:
-        views = [beside.enter_context(one.view(chosen)) for one in CAMPAIGN_ADDITIONS.provided()]
+        views = [beside.enter_context(one.view()) for one in CAMPAIGN_ADDITIONS.provided()]
         with campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as opened:
             run, parts, answer = opened, RunParts.blocks(opened.pending_trials), None
             if answers_early and early_answers.apply_to(loaded):

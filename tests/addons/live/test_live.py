@@ -11,7 +11,7 @@ import pytest
 
 import stored_campaigns
 from campaigns import Ending, campaign, timed
-from httpbed.addons.live import server, status, terminal, watch
+from httpbed.addons.live import status, terminal, watch
 from httpbed.addons.live.watch import document
 from httpbed.base.errors import visible_lines
 from httpbed.report import terminal as consoles
@@ -76,14 +76,6 @@ def test_a_low_terminal_counts_the_treatments_that_have_no_row() -> None:
     assert "16 completed, 2 failed" in text
     assert "and 3 more treatments" in text
     assert len(text.splitlines()) <= 8
-
-
-def test_the_page_gets_escapes_for_what_does_not_print() -> None:
-    """Names are decoded by the browser as they are; direction and cursor stay where they were."""
-    text = json.loads(server.encoded(made()))
-    (failure,) = text["failures"]
-    assert failure["reason"].isprintable()
-    assert "<svg onload=a>" in failure["reason"]
 
 
 def test_a_watch_ends_with_the_run(tmp_path: Path) -> None:

@@ -64,11 +64,11 @@ def test_estimates_are_those_of_the_report() -> None:
 
 
 def test_a_campaign_without_attempts_has_a_status() -> None:
-    """No estimate, no event, no time left."""
+    """No estimate, no time left."""
     found = status.of(campaign(lambda _levels, _block: None), "request_time")
     assert (found.ended, found.planned, found.left_s) == (0, 30, None)
     assert [treatment.estimate for treatment in found.treatments] == [None] * 6
-    assert (found.events, found.last_invalid, found.invalid, found.failures) == ((), None, (), ())
+    assert (found.last_invalid, found.invalid, found.failures) == (None, (), ())
 
 
 def attempt(started: str, wall_s: float, level: str = "a", trial: str = "") -> dict[str, object]:

@@ -1,14 +1,16 @@
-"""A campaign under way: its status as a document, on a terminal, and on a local page.
+"""A campaign under way: its status as a document, and on a terminal.
 
-Not here: what a status says (``analysis/status``).
-Start at ``watch``, which yields documents; ``terminal`` and ``server`` show them.
+Start at ``watch``, which yields documents; ``terminal`` shows them.
 """
 
 from __future__ import annotations
 
 from httpbed.base.addon import Addon
 
+_REMEDY = "httpbed report DIR --watch shows the status in a terminal, over SSH, too"
+
 ADDON = Addon(
+    absent_options={"run --serve": _REMEDY, "report --serve": _REMEDY},
     provides={
         "additions to campaigns": ("httpbed.addons.live.live_view:ADDITION",),
         "views of campaigns": ("httpbed.addons.live.status_view:VIEW",),

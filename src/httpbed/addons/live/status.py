@@ -1,6 +1,6 @@
 """How far a campaign is: what ended and why, the estimates so far, and the time left.
 
-One value for every view: ``httpbed report --status``, the terminal during a run, the local page.
+One value for every view: ``httpbed report --status`` and the terminal during a run.
 The estimates are those of the report. They change until the campaign ends.
 """
 
@@ -24,8 +24,6 @@ from httpbed.store.damage import Damage
 from httpbed.store.results import Results
 
 MIN_ATTEMPTS_FOR_TIME_LEFT = 3
-MAX_EVENTS = 8
-"""A status lists the attempts that started last."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 Row = Mapping[str, Any]
 
@@ -83,8 +81,6 @@ class Status:
     """Reasons of invalid attempts, the commonest first."""
     failures: tuple[Reason, ...]
     """Reasons of trials that have an outcome but did not complete, the commonest first."""
-    events: tuple[Ended, ...]
-    """The attempts that ended last, the latest first."""
     last_invalid: Ended | None
     metric: str
     treatments: tuple[Treatment, ...]
@@ -104,7 +100,6 @@ def of(results: Results, metric: str) -> Status:
     rows = sorted(results.trials.to_pylist(), key=itemgetter("started", "attempt"))
     last = results.last_attempts
     spoilt = [row for row in rows if row["outcome"] == "invalid"]
-    events = [_ended(results, row) for row in reversed(rows[-MAX_EVENTS:])]
     by_treatment = samples(results, metric).values()
     return Status(
         directory=results.directory,
@@ -115,7 +110,6 @@ def of(results: Results, metric: str) -> Status:
         outcomes=Counter(row["outcome"] for row in last),
         invalid=_reasons((row, ()) for row in spoilt),
         failures=_failures(results, last),
-        events=tuple(events),
         last_invalid=_ended(results, spoilt[-1]) if spoilt else None,
         metric=metric,
         treatments=tuple(Treatment(sample, estimate(sample)) for sample in by_treatment),

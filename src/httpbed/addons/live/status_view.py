@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.addons.live import serve_option
 from httpbed.base.errors import ConfigError, Mistake, require_none
-from httpbed.cli.echo import echo, say
+from httpbed.cli.echo import echo
 from httpbed.cli.options import CampaignView
 
 if TYPE_CHECKING:  # slow, and not for --help
@@ -45,7 +44,6 @@ class StatusView(CampaignView):
             help="Show the status again after each change, until the run ends; with --json, a line"
             " for each.",
         ),
-        serve_option.serve_option,
     )
 
     def asked_by(self, chosen: Mapping[str, Any]) -> str:
@@ -53,7 +51,6 @@ class StatusView(CampaignView):
         given = {
             "--status": chosen["shows_status"],
             "--watch": chosen["watches"],
-            "--serve": chosen["port"] is not None,
         }
         return next((option for option, is_given in given.items() if is_given), "")
 
@@ -67,18 +64,14 @@ class StatusView(CampaignView):
         from httpbed.report.terminal import console
         from httpbed.store import campaign_folder
 
-        watches, port = chosen["watches"], chosen["port"]
+        watches = chosen["watches"]
         if any(map(campaign_folder.is_locked, directories)):
             machine_load.become_idle()
         mistakes = [*named_twice(directories)]
-        if len(directories) > 1:
-            given = (("--watch", watches), ("--serve", port is not None))
-            reason, remedy = "shows one campaign", "name one folder"
-            mistakes += [Mistake(option, reason, remedy) for option, is_given in given if is_given]
-        if mistakes or not (watches or port is not None):
+        if watches and len(directories) > 1:
+            mistakes.append(Mistake("--watch", "shows one campaign", "name one folder"))
+        if mistakes or not watches:
             _show(_read(directories, mistakes), as_json=as_json)
-        elif port is not None:
-            _serve(directories[0], port, as_json=as_json)
         elif as_json:
             for document in watch.documents(directories[0]):
                 echo(json.dumps(document))
@@ -122,25 +115,6 @@ def _print(document: Document, out: Console) -> None:
 
     out.print(Text(terminal.heading(document)), soft_wrap=not out.is_terminal)
     show(out, [terminal.details(document)])
-
-
-def _serve(directory: Path, port: int, *, as_json: bool) -> None:
-    """Serve the page until the user interrupts it, whatever runs begin and end."""
-    from httpbed.addons.live import server, watch
-    from httpbed.bed.machine import machine_load
-    from httpbed.store import campaign_folder
-
-    listening, secret = serve_option.listen(port), serve_option.new_secret()
-    with server.serving(listening, secret) as serving:
-        say(f"live: {serve_option.address(listening, secret)}")
-        while True:
-            for document in watch.documents(directory):
-                serving.show(document)
-                if as_json:
-                    echo(json.dumps(document))
-            while not campaign_folder.is_locked(directory):
-                time.sleep(watch.GLANCE_S)
-            machine_load.become_idle()
 
 
 def _watch(directory: Path, out: Console) -> None:

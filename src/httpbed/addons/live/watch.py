@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from socket import socket
 from typing import Any
 
-from httpbed.addons.live import server, status
+from httpbed.addons.live import status
 from httpbed.addons.live.status import Ended, Reason, Status, Treatment
 from httpbed.base import units
 from httpbed.base.errors import ConfigError
@@ -40,8 +38,6 @@ SHARE = 0.01
 MIN_REST_S = 2.0
 GLANCE_S = 1.0
 """How often a resting watcher looks whether the run still holds the campaign."""
-LAST_S = 5.0
-"""How long a finished campaign is served: pages that are open ask every two seconds."""
 
 
 class Watched:
@@ -73,28 +69,6 @@ def once(directory: Path) -> dict[str, Any]:
     """
     running = campaign_folder.is_locked(directory)  # first: what a run adds later is not missed
     return Watched(directory).document(running=running)
-
-
-def follow(
-    directory: Path,
-    tell: Callable[[dict[str, Any]], None],
-    listening: socket | None = None,
-    secret: str = "",
-) -> None:
-    """Pass on each status until the run ends, and serve it at the socket, if there is one.
-
-    ``secret``: the word below which the page is served.
-
-    Raises:
-        ConfigError: The folder is not a campaign.
-    """
-    with server.serving(listening, secret) if listening else nullcontext() as serving:
-        for found in documents(directory):
-            if serving:
-                serving.show(found)
-            tell(found)
-        if serving:
-            time.sleep(LAST_S)
 
 
 def documents(
@@ -179,7 +153,6 @@ def document(status: Status, *, running: bool) -> dict[str, Any]:
             "coverage": coverage(estimate.interval for estimate in estimates),
         },
         "treatments": [_treatment(treatment, scale) for treatment in status.treatments],
-        "events": [_ended(event) for event in status.events],
         "damaged": damage.values(status.damaged),
         "note": PROVISIONAL if running else "",
     }

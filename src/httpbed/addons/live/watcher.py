@@ -1,29 +1,25 @@
-"""The process beside a run that reads its campaign: prints each status as JSON, serves the page.
+"""The process beside a run that reads its campaign, and prints each status as JSON.
 
-    python -m httpbed.addons.live.watcher DIR [DESCRIPTOR]
+    python -m httpbed.addons.live.watcher DIR
 
-DESCRIPTOR is an open socket that listens for the page's requests; the environment has the secret
-word of its address, because other users can read a command line. The event loop of a run starts
-trials, so it computes no statistics. They are computed here, at idle priority. The process ends by
-itself when no run holds the campaign any more, so a killed run leaves none behind.
+The event loop of a run starts trials, so it computes no statistics. They are computed here, at idle
+priority. The process ends by itself when no run holds the campaign any more, so a killed run leaves
+none behind.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 from pathlib import Path
-from typing import Any
 
-from httpbed.addons.live.serve_option import VARIABLE
 from httpbed.bed.machine import machine_load
 from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
 
 
-def main(directory: str, descriptor: str = "") -> None:
+def main(directory: str) -> None:
     """Follow a campaign until its run ends."""
     machine_load.become_idle()
     library_settings.apply()
@@ -31,12 +27,8 @@ def main(directory: str, descriptor: str = "") -> None:
     # Imported at idle priority: statistics take a second of CPU time.
     from httpbed.addons.live import watch
 
-    listening = socket.socket(fileno=int(descriptor)) if descriptor else None
-    watch.follow(Path(directory), _tell, listening, os.environ.get(VARIABLE, ""))
-
-
-def _tell(document: dict[str, Any]) -> None:
-    echo(json.dumps(document))
+    for document in watch.documents(Path(directory)):
+        echo(json.dumps(document))
 
 
 if __name__ == "__main__":
