@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -13,12 +14,11 @@ from pathlib import Path
 import pytest
 
 import web_hosts as webs
-from browsing import SHELL, catalog
+from browsing import catalog
 from httpbed.addons.pages.load import driver_output
-from httpbed.addons.pages.mirror import url, way_out
-from httpbed.addons.pages.mirror.loader import BrowserLoader
-from httpbed.addons.pages.mirror.recorder import Recorder
+from httpbed.addons.pages.mirror import mirrored_page, way_out
 from httpbed.addons.pages.mirror.way_out import Permission
+from httpbed.addons.pages.page import PageLoad
 from httpbed.addons.pages.page_check_table import CHECKS
 from httpbed.addons.pages.sites import content_types
 from httpbed.addons.pages.sites import site as sites
@@ -33,16 +33,16 @@ from web_hosts import PNG, web_hosts
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 ICON = '<link rel="icon" href="data:,">'
-VERSIONS = """
+LOADS = """
 schema = 1
-name = "broken-images"
-question = "Is a load with broken images complete?"
+name = "loads"
+question = "Is a load complete?"
 replicates = 1
 seed = 1
 time_limit = "60 s"
 
 [factors]
-http_version = ["1.1", "2", "3"]
+http_version = {versions}
 
 [topology]
 hosts = ["client", "server"]
@@ -53,18 +53,12 @@ implementation = "chromium-headless-shell"
 http_version = {{ factor = "http_version" }}
 
 [roles.server]
-implementation = "nginx"
+implementation = "{server}"
 
 [workload]
 kind = "page"
-page = {{ har = "{page}" }}
+page = {page}
 """
-
-
-@pytest.fixture
-def loader() -> BrowserLoader:
-    """Load pages by Chromium from nginx."""
-    return BrowserLoader(catalog(), SHELL, "nginx", print)
 
 
 @contextmanager
@@ -77,10 +71,9 @@ def _served(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def _mirrored(page: str, har: Path, loader: BrowserLoader) -> tuple[Site, list[str]]:
+def _mirrored(page: str, har: Path) -> tuple[Site, list[str]]:
     said: list[str] = []
-    recorder = Recorder(catalog(), SHELL, 60, said.append)
-    return url.mirror(page, har, recorder, loader), said
+    return mirrored_page.mirror(page, har, catalog(), 60, said.append), said
 
 
 def _bodies(har: Path) -> dict[str, bool]:
@@ -90,7 +83,7 @@ def _bodies(har: Path) -> dict[str, bool]:
 
 
 def test_a_page_is_mirrored_with_what_its_scripts_insert(
-    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both hosts' resources are recorded; a body that names a port is replayed by a skeleton."""
     monkeypatch.setenv("no_proxy", "*")
@@ -104,7 +97,7 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(
             return both
 
         monkeypatch.setattr(way_out, "permission_of", permitted)
-        mirrored, _ = _mirrored(f"http://{main}/", tmp_path / "mine.har", loader)
+        mirrored, _ = _mirrored(f"http://{main}/", tmp_path / "mine.har")
     there = ["/css?family=A", "/deep.css", "/bg.png", "/app.js", "/in.png"]
     here = ["/start", "/a.png?v=1", "/lazy.png", "/gone.png"]
     urls = [
@@ -119,12 +112,12 @@ def test_a_page_is_mirrored_with_what_its_scripts_insert(
 
 
 def test_a_page_that_names_only_its_own_files_makes_its_requests_itself(
-    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The replay has the recorded bodies, and other names than an address and a port."""
     monkeypatch.setenv("no_proxy", "*")
     with web_hosts() as (main, _):
-        mirrored, _ = _mirrored(f"http://{main}/own", tmp_path / "mine.har", loader)
+        mirrored, _ = _mirrored(f"http://{main}/own", tmp_path / "mine.har")
     assert not mirrored.skeleton
     assert json.loads((tmp_path / "mine.har").read_text())["log"]["_order"] == "its own"
     paths = {resource.path: resource.bytes for resource in mirrored.resources}
@@ -133,32 +126,32 @@ def test_a_page_that_names_only_its_own_files_makes_its_requests_itself(
 
 
 def test_a_page_that_requests_other_things_each_time_has_a_skeleton(
-    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user reads which requests differ."""
     monkeypatch.setenv("no_proxy", "*")
     with web_hosts() as (main, _):
-        mirrored, said = _mirrored(f"http://{main}/changing", tmp_path / "mine.har", loader)
+        mirrored, said = _mirrored(f"http://{main}/changing", tmp_path / "mine.har")
     assert mirrored.skeleton
     assert any("is not listed" in one for one in said)
 
 
 def test_a_page_reaches_no_other_server_of_the_own_network(
-    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither by its references and scripts nor by a redirect of the document."""
     monkeypatch.setenv("no_proxy", "*")
     with web_hosts() as (main, other):
-        _, said = _mirrored(f"http://{main}/", tmp_path / "mine.har", loader)
+        _, said = _mirrored(f"http://{main}/", tmp_path / "mine.har")
         assert any(other.replace(":", ", port ") in one for one in said)
         with pytest.raises(ConfigError, match="cannot be recorded"):
-            _mirrored(f"http://{main}/to?{other}/a.png", tmp_path / "to.har", loader)
+            _mirrored(f"http://{main}/to?{other}/a.png", tmp_path / "to.har")
         assert not [one for one in webs.asked if one.startswith(other.partition(":")[0])]
     assert [*tmp_path.iterdir()] == [tmp_path / "mine.har"]
 
 
 def test_a_page_with_broken_images_is_mirrored_and_loads_completely(
-    tmp_path: Path, loader: BrowserLoader, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Images that no browser decodes, of any length, are named; over each version they are data."""
     page = tmp_path / "page"
@@ -171,11 +164,14 @@ def test_a_page_with_broken_images_is_mirrored_and_loads_completely(
     (page / "index.html").write_text(f"<!doctype html><title>x</title>{ICON}<h1>Shop</h1>{images}")
     monkeypatch.setenv("no_proxy", "*")
     with _served(page) as address:
-        mirrored, said = _mirrored(f"{address}/", tmp_path / "mine.har", loader)
+        mirrored, said = _mirrored(f"{address}/", tmp_path / "mine.har")
     assert not mirrored.skeleton
     named = {line.partition(": a broken image")[0] for line in said if "a broken image" in line}
     assert named == {f"{address}/short.png", f"{address}/long.png"}
-    loaded = preparation.load(VERSIONS.format(page=tmp_path / "mine.har"), catalog())
+    text = LOADS.format(
+        versions='["1.1", "2", "3"]', server="nginx", page=f'{{ har = "{tmp_path}/mine.har" }}'
+    )
+    loaded = preparation.load(text, catalog())
     setup = campaign_setup.make_setup(loaded, catalog(), say=lambda _: None)
     records = Stage(loaded, setup).run(tmp_path / "loads", retries=0)
     about_pages = {check.name for check in CHECKS if check.of == "subject"}
@@ -211,9 +207,14 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
         resources=resources,
     )
     sites.write(listed, site)
-    loads = BrowserLoader(catalog(), SHELL, server, print)
-    loads.load_page({"name": "ranjan-small-few"}, CachedSite(listed, site), tmp_path)
-    requests = driver_output.read(tmp_path / "load-1/client").requests
+    text = LOADS.format(versions='["2"]', server=server, page='"ranjan-small-few"')
+    loaded = preparation.load(text, catalog())
+    pages = [one for one in loaded.workloads() if isinstance(one, PageLoad)]
+    loaded = replace(loaded, sites={one.key: CachedSite(listed, site) for one in pages})
+    setup = campaign_setup.make_setup(loaded, catalog(), say=print)
+    Stage(loaded, setup).run(tmp_path / "loads", retries=0)
+    (client,) = (tmp_path / "loads").glob("**/client/load.json")
+    requests = driver_output.read(client.parent).requests
     told = {
         request.url.rpartition("/")[2]: dict(request.response_headers).get("content-type")
         for request in requests

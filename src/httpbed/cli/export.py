@@ -80,7 +80,7 @@ def command(
 
     With --dataset, the folder of -o gets trials.csv and trials.parquet with one row per trial of
     one or more campaigns: network, workload, programs, machine, outcome, metrics and checks.
-    datapackage.json describes every column, CITATION.txt says how to cite them.
+    datapackage.json describes every column, and says how to cite them.
 
     With --archive, the folder of -o becomes a campaign without artifacts: to publish one in a few
     hundred kilobytes, or to make one campaign of runs on several days or machines. httpbed report,

@@ -26,12 +26,6 @@ FILES = {
     JSON: Kind("a file of JSON lines that httpbed exported", re.compile(rb'\{"block": ')),
 }
 """What ``httpbed export`` writes, by kind."""
-IMPORTED = {
-    "csv": Kind("a CSV file that httpbed pages imported", re.compile(rb'"file","page",')),
-    "parquet": FILES["parquet"],
-}
-"""What ``httpbed pages import`` writes, by kind."""
-
 ROWS_AT_ONCE = 10_000
 """Rows that are Python objects at the same time, which take ten times their memory."""
 _FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")

@@ -201,8 +201,6 @@ class Section:
     """What terminal and Markdown say about it, besides the answer."""
     evidence: tuple[str, ...] = ()
     """What it adds to the line of evidence."""
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    """Further files for the folder of figures, by name."""
 
     def figures(self) -> Iterator[Plot]:
         """Yield its figures."""

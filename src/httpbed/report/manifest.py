@@ -85,7 +85,7 @@ def archived_tables(results: Results) -> str:
     if SOURCES not in results.manifest:
         return ""
     if os.path.lexists(results.directory / SIGNATURE):
-        return "from an archive, with a signature: httpbed verify says whose"
+        return "from an archive, with a signature: ssh-keygen -Y verify says whose"
     return "unsigned tables of an archive, made without the attempts"
 
 

@@ -59,9 +59,6 @@ def save(
     for section in document.sections:
         for plot in section.figures():
             plot.save(folder, as_pdf=as_pdf)
-        for file, data in section.files.items():
-            folder.mkdir(parents=True, exist_ok=True)
-            disk.write_beside(folder / file, data)
     write(path, text.encode())
     return path
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image, ImageSequence
 
 import reports
 from campaigns import Ending
@@ -71,19 +70,6 @@ def test_pictures_in_figures_are_small(load: BrowserLoad) -> None:
     assert len(svg) < 100_000
 
 
-def test_a_film_shows_both_until_both_are_done(load: BrowserLoad) -> None:
-    """It is an animated picture, and bounded."""
-    made = screens.film({"HTTP/2": driver_output.read(RECORDED / "h2"), "HTTP/3": load}, "f", "c")
-    assert made is not None
-    assert "HTTP/3: as in the end after 0.41 s" in made.alternative
-    moving = Image.open(io.BytesIO(made.data))
-    assert moving.format == "WEBP"
-    assert 2 <= len(list(ImageSequence.Iterator(moving))) <= screens.MAX_FILM_PICTURES + 1
-    assert moving.size == made.size
-    assert moving.convert("RGBA").getchannel("A").getpixel((3, 3)) == 255  # a card on any ground
-    assert screens.film({"HTTP/3": replace(load, frames=())}, "f", "c") is None
-
-
 def test_pictures_that_are_none_are_blank(tmp_path: Path, load: BrowserLoad) -> None:
     """A load whose pictures are damaged, links or absent is a white screen, not an error."""
     (tmp_path / "a.jpg").write_bytes(b"\xff\xd8 not a picture")
@@ -105,11 +91,11 @@ def test_bands_stand_beside_the_metric(results: Results, findings: Findings) -> 
 
 
 def test_the_page_has_a_section(page: str) -> None:
-    """With a film, strips, curves and waterfalls, each described."""
+    """With strips, curves and waterfalls, each described."""
     assert '<section id="pages">' in page
     assert '<a href="#pages">' in page
-    assert page.count("data:image/webp;base64,") == 1
-    assert "prefers-reduced-motion" in page
+    for name in ("filmstrip", "progress", "waterfall-1", "waterfall-2"):
+        assert f"figures/page-1-{name}.svg" in page
     assert re.search(r"Speed Index 3\.03 s, trial 1/[0-9a-f]{12}", page)
     assert "moderate up to 5.8 s" in page
     assert len(page) < 2_000_000

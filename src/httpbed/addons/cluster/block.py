@@ -44,7 +44,7 @@ COMPARED = ("programs", "recipes", "sites", "link", "kept", "clock")
 """What of a manifest has to be the same on the machines of the campaign and of its workers."""
 MAX_BYTES = 2**30
 """The files of a block are in the memory of worker and campaign. A page load with a packet log and
-a film has some hundred MB at most."""
+pictures has some hundred MB at most."""
 
 slots = 1
 """Blocks that the machine runs at a time; the process of a block sets it."""

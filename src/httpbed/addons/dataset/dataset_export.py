@@ -1,4 +1,4 @@
-"""``httpbed export --dataset``: campaigns as CSV, Parquet, a dictionary and a citation."""
+"""``httpbed export --dataset``: campaigns as CSV, Parquet and a dictionary."""
 
 from __future__ import annotations
 
@@ -33,12 +33,9 @@ def write(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
     files = {dictionary.CSV: "csv", dictionary.PARQUET: "parquet"}
     contents = {name: table_files.content(table.table, form) for name, form in files.items()}
     package = dictionary.package(table, campaigns, contents)
-    texts = {
-        dictionary.DICTIONARY: json.dumps(package, indent=1) + "\n",
-        dictionary.CITATION: dictionary.citation(table, campaigns, contents),
-    }
+    contents[dictionary.DICTIONARY] = (json.dumps(package, indent=1) + "\n").encode()
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in (contents | {name: text.encode() for name, text in texts.items()}).items():
+    for name, content in contents.items():
         disk.write_output(folder / name, content)
     trials = f"{len(table.rows)} trial{'s' * (len(table.rows) != 1)}"
     yield f"{trials} with {len(table.columns)} columns: {folder}"
@@ -53,9 +50,6 @@ def _require(campaigns: Sequence[Results], folder: Path) -> None:
         dictionary.PARQUET: table_files.FILES["parquet"],
         dictionary.DICTIONARY: Kind(
             "the dictionary of a dataset", re.compile(rb'\{\s*"\$schema": "https://datapackage')
-        ),
-        dictionary.CITATION: Kind(
-            "the citation of a dataset", re.compile(rb"How to cite this dataset")
         ),
     }
     mistakes = [

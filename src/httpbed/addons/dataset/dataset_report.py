@@ -1,4 +1,4 @@
-"""The dictionary of a dataset as a Frictionless data package, and how to cite it.
+"""The dictionary of a dataset as a Frictionless data package, with how to cite it.
 
 Data Package 2.0 and Table Schema 2.0, https://datapackage.org/standard/. Beside the properties of
 the standard each field has ``unit`` and ``source``.
@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
-from httpbed.addons.dataset.dataset_table import TrialDataset, campaign_names
+from httpbed.addons.dataset.dataset_table import TrialDataset
 from httpbed.addons.dataset.trial_columns import DatasetColumn
-from httpbed.base.errors import visible
 from httpbed.report.phrasing import listed
 from httpbed.store.results import Results
 
 CSV, PARQUET = "trials.csv", "trials.parquet"
-DICTIONARY, CITATION = "datapackage.json", "CITATION.txt"
+DICTIONARY = "datapackage.json"
 PROFILES = "https://datapackage.org/profiles/2.0"
 AUTHOR = "The httpbed maintainers"
-TITLE = "httpbed: HTTP versions compared with evidence over emulated links"
 KEY = ["campaign", "trial"]
 """Columns that identify a row."""
 _FORMATS = {CSV: ("csv", "text/csv"), PARQUET: ("parquet", "application/vnd.apache.parquet")}
@@ -45,7 +42,7 @@ def package(
         "description": _description(dataset, campaigns),
         "keywords": ["HTTP/1.1", "HTTP/2", "HTTP/3", "QUIC", "network emulation"],
         "contributors": [{"title": AUTHOR, "roles": ["tool"]}],
-        "citation": data_citation(dataset, campaigns, files),
+        "citation": citation(dataset, campaigns, files),
         "resources": [_resource(name, content, schema) for name, content in files.items()],
     }
 
@@ -89,26 +86,6 @@ def _resource(name: str, content: bytes, schema: Mapping[str, Any]) -> dict[str,
 def citation(
     dataset: TrialDataset, campaigns: Sequence[Results], files: Mapping[str, bytes]
 ) -> str:
-    """Return the text that tells readers how to cite dataset and program."""
-    version = metadata.version("httpbed")
-    lines = [
-        "How to cite this dataset:",
-        "",
-        f"  {data_citation(dataset, campaigns, files)}",
-        "",
-        "How to cite the program that made it:",
-        "",
-        f"  {AUTHOR}. {TITLE}. Version {version}.",
-        "",
-        "Campaigns:",
-        "",
-    ]
-    return "\n".join([*lines, *_campaigns(campaigns)]) + "\n"
-
-
-def data_citation(
-    dataset: TrialDataset, campaigns: Sequence[Results], files: Mapping[str, bytes]
-) -> str:
     """Return the citation of a dataset: its experiments, days, programs and digest."""
     days = sorted({str(row["started"])[:10] for row in dataset.rows})
     when = f"on {days[0]}" if len(days) == 1 else f"from {days[0]} to {days[-1]}"
@@ -118,27 +95,6 @@ def data_citation(
         f"{len(dataset.rows)} trials of {_experiments(campaigns)}, measured {when} with httpbed"
         f" {listed(versions)}. SHA-256 of {PARQUET}: {digest}."
     )
-
-
-def _campaigns(campaigns: Sequence[Results]) -> list[str]:
-    names = campaign_names([campaign.directory for campaign in campaigns])
-    lines = (
-        f"{name}: {results.experiment.question} Begun {results.manifest.get('started', '?')};"
-        f" programs: {_programs(results)}."
-        for name, results in zip(names, campaigns, strict=True)
-    )
-    return [f"  {visible(line)}" for line in lines]
-
-
-def _programs(results: Results) -> str:
-    programs = results.manifest.get("programs", ())
-    recipes = results.manifest.get("recipes", {})
-    named = [
-        f"{program['name']} {program['version']}"
-        for program in programs
-        if program["name"] in recipes
-    ]
-    return listed(named) if named else "not recorded"
 
 
 def _experiments(campaigns: Sequence[Results]) -> str:

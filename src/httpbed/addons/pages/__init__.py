@@ -17,7 +17,7 @@ ADDON = Addon(
     verbs=(
         Verb(
             "pages",
-            "List, build or check the pages that experiments can name.",
+            "List or build the pages that experiments can name.",
             "set up",
             "httpbed.addons.pages.pages_verb",
         ),
@@ -35,6 +35,11 @@ ADDON = Addon(
         ),
     ),
     absent_options={
+        "pages import -o": "write --json > FILE; it has every observation and the audit",
+        "pages import --format": "write --json > FILE; it has every observation and the audit",
+        "pages mirror --browser": "leave it out: chromium-headless-shell records; your own build of"
+        " it is --program chromium-headless-shell=PATH",
+        "pages mirror --server": "leave it out: nginx serves the replay that is tried",
         "pages mirror --files": "leave it out: a recording has at most 90 MiB of bodies",
         "pages mirror --entry": "serve the folder, and give the address of the file",
         "pages mirror --strip": "leave it out: a recording keeps what other origins answered",

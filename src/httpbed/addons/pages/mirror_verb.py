@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 
-from httpbed.addons.pages.pages_verb import browser_option, server_option
 from httpbed.base.errors import Mistake, require_none
 from httpbed.cli.echo import echo, say
-from httpbed.cli.experiment_argument import catalog, recipes_option
+from httpbed.cli.experiment_argument import catalog
 from httpbed.cli.options import PATH, WholeNumber, json_option
 from httpbed.cli.verb import verb
 
@@ -33,36 +32,25 @@ from httpbed.cli.verb import verb
     show_default=True,
     help="Longest time of recording, in seconds.",
 )
-@browser_option
-@server_option
-@recipes_option
 @json_option
 def command(
     *,
     address: str,
     output: Path,
     time_limit: float,
-    browser: str,
-    server: str,
-    recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Record a page with all that it loads, so that experiments can load it.
 
-    A confined browser loads the page once and records every response into a HAR file, for
+    A confined Chromium loads the page once and records every response into a HAR file, for
     `page = { har = "..." }`: experiments load the page with all its origins. No request goes to
     your private network; if the page itself is there, only to its own server. For a page in a
     folder, start a server (python3 -m http.server) and give its address.
     """
-    from httpbed.addons.pages.mirror import loader, recorder, url  # not for --help
+    from httpbed.addons.pages.mirror import mirrored_page  # not for --help
 
     require_none([*_mistakes(address, output)])
-    known = catalog(recipe_folders)
-    loader.require(known, browser=browser, server=server)
-    loads = loader.BrowserLoader(known, browser, server, say)
-    by = recorder.Recorder(known, browser, time_limit, say)
-    by.require()
-    site = url.mirror(address, output, by, loads)
+    site = mirrored_page.mirror(address, output, catalog(()), time_limit, say)
     if as_json:
         about = {
             "name": site.name,

@@ -1,9 +1,8 @@
-"""``httpbed pages``: list, build and check the pages that experiments can name."""
+"""``httpbed pages``: list and build the pages that experiments can name."""
 
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,28 +11,11 @@ import click
 from httpbed.addons.pages.page import NamedPage
 from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites import corpus
-from httpbed.base import folders
 from httpbed.base.errors import HostError, Mistake, require_none
 from httpbed.cli import options
 from httpbed.cli.echo import aligned, echo, say
-from httpbed.cli.experiment_argument import catalog, recipes_option
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb_group
-
-browser_option = click.option(
-    "--browser",
-    metavar="NAME",
-    default="chromium-headless-shell",
-    show_default=True,
-    help="The implementation that loads the page.",
-)
-server_option = click.option(
-    "--server",
-    metavar="NAME",
-    default="nginx",
-    show_default=True,
-    help="The implementation that serves the page.",
-)
 
 
 def _complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
@@ -42,7 +24,7 @@ def _complete(context: click.Context, parameter: click.Parameter, typed: str) ->
 
 
 _names = click.argument("names", nargs=-1, metavar="[PAGE]...", shell_complete=_complete)
-_UNABLE, _WRONG = 3, 1
+_UNABLE = 3
 _SEED = 1
 """Seed of generated pages; pages of the corpus are the same for every seed."""
 
@@ -51,7 +33,7 @@ _SEED = 1
 @json_option
 @click.pass_context
 def command(context: click.Context, *, as_json: bool) -> None:
-    """List the pages that an experiment can name; or build or check them.
+    """List the pages that an experiment can name; or build them.
 
     Use it to see the names for `page = "..."`, and each page's size and source. Real pages are
     fetched as packages of npm and Debian when they are first needed.
@@ -87,46 +69,6 @@ def make(*, names: tuple[str, ...], every: bool) -> None:
             say(f"{name} is not built: {error}")
     if failures:
         raise SystemExit(_UNABLE)
-
-
-@command.command()
-@_names
-@click.option("--all", "every", is_flag=True, help="Check all pages.")
-@browser_option
-@server_option
-@recipes_option
-def check(
-    *,
-    names: tuple[str, ...],
-    every: bool,
-    browser: str,
-    server: str,
-    recipe_folders: tuple[Path, ...],
-) -> None:
-    """Load pages, and compare the browser's requests with each page's list.
-
-    Use it with your own browser or a new one. The exit code is 1 if any page makes more or fewer
-    requests than listed.
-    """
-    from httpbed.addons.pages.mirror import loader  # a list needs no trials
-
-    chosen, known = _chosen(names, every=every), catalog(recipe_folders)
-    loader.require(known, browser=browser, server=server)
-    loads = loader.BrowserLoader(known, browser, server, say)
-    wrong = False
-    parent = folders.cache() / "work"
-    parent.mkdir(parents=True, exist_ok=True)
-    for name in chosen:
-        made = sites.ensure(NamedPage(name=name), _SEED, Path(), say)
-        with tempfile.TemporaryDirectory(dir=parent) as scratch:
-            load = loads.load_page({"name": name}, made, Path(scratch))
-        differences = loader.differences(made, load)
-        echo(f"{name}: {'as listed' if not differences else ''}".rstrip())
-        for line in differences:
-            echo(f"  {line}")
-        wrong = wrong or bool(differences)
-    if wrong:
-        raise SystemExit(_WRONG)
 
 
 def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:

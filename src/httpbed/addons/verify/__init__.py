@@ -8,6 +8,10 @@ from __future__ import annotations
 from httpbed.base.addon import Addon, Verb
 
 ADDON = Addon(
+    absent_options={
+        "verify --signers": "verify first, then let ssh-keygen -Y verify check the signature of the"
+        " manifest (docs/guides/report.md)",
+    },
     verbs=(
         Verb(
             "verify",

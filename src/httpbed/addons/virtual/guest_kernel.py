@@ -11,7 +11,7 @@ needed.
     <cache>/programs/httpbed-linux-4c1f...       the kernel, named by a digest of its build
                      httpbed-linux-4c1f....so    a library for the programs in guests
                      httpbed-linux-4c1f....json  its version, the digests of source and kernel
-                     httpbed-linux.log           make's output, of all runs that one build took
+                     httpbed-linux.log           make's output, of the last run
     <cache>/build/httpbed-linux-4c1f.../         the sources while they are compiled
 
 A kernel of the wheel is copied there, because the folder of Python's packages may forbid programs.
@@ -27,7 +27,6 @@ import json
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -67,14 +66,7 @@ SHIPPED = Path(__file__).with_name("kernel")
 """The kernel of the wheel, if it has one (``setup/wheel_kernel.py``)."""
 BUILD = "build"
 """Key of its record: the digest of what it was built from."""
-_STEPS = re.compile(r"^ +(?:CC|AS|AR|LD|HOSTCC|GEN) ", re.MULTILINE)
-_BEGINS = "step: configuring\n"
-"""The line of ``linux/build`` from which on a build that goes on repeats its steps."""
-PATCHED = ".patched"
-"""Name of the file that ``linux/build`` leaves when the sources are ready."""
 _BUILD_CPU_MIN = 4
-_ALL_STEPS = 1070
-"""Steps of make whose names :data:`_STEPS` counts, in a whole build."""
 
 Say = Callable[[str], None]
 
@@ -173,12 +165,8 @@ def _build(lock: int, say: Say) -> GuestKernel:
     folder = folders.cache() / "build" / _target().name
     folder.mkdir(parents=True, exist_ok=True)
     with (
-        log.open("a" if (folder / PATCHED).exists() else "w") as output,
-        build_steps.reported(
-            "building the guest's kernel",
-            say,
-            how_far=BuildPace(log).how_far,
-        ),
+        log.open("w") as output,
+        build_steps.reported("building the guest's kernel", say),
     ):
         command = _command(root, folder, jobs)
         if guard.run(command, holding=[lock], environment=_environment(), output=output) != 0:
@@ -226,32 +214,6 @@ def _copy(made: Path, target: Path) -> None:
     fresh.rename(target)
 
 
-@dataclass
-class BuildPace:
-    """How fast make goes, by its log."""
-
-    log: Path
-    first: tuple[int, float] | None = None
-    """Steps and time when the first step was seen."""
-
-    def how_far(self) -> str:
-        """Say how much of the build is done now."""
-        steps, now = len(_STEPS.findall(self.log.read_text(errors="replace"))), time.monotonic()
-        if not steps:
-            return "unpacking the sources"
-        self.first = self.first or (steps, now)
-        return progress(steps, steps - self.first[0], now - self.first[1])
-
-
-def progress(steps: int, lately: int, seconds: float) -> str:
-    """Say how much is done after ``steps``, of which the last ``lately`` took so many seconds."""
-    share = f"{min(steps / _ALL_STEPS, 0.99):.0%}"
-    if not lately:
-        return share
-    left = max(_ALL_STEPS - steps, 0)
-    return f"{share}, about {_minutes(seconds * left / lately / 60)} left"
-
-
 def _minutes(minutes: float) -> str:
     return "1 min" if minutes <= 1 else f"{minutes:.0f} min"
 
@@ -270,17 +232,12 @@ def _require_disk() -> None:
 
 
 def _failure(log: Path) -> HostError:
-    lines = last_run(log.read_text(errors="replace")).splitlines()
+    lines = log.read_text(errors="replace").splitlines()
     errors = [line.strip() for line in lines if re.search(r"\berror\b|\*\*\*", line)] or lines[-1:]
     return HostError(
         f"the guest's kernel could not be built: {'; '.join(errors[:3]) or 'make was killed'}",
         f"read {log}; check the free disk space; the same command goes on where this one stopped",
     )
-
-
-def last_run(log: str) -> str:
-    """Return what the last of several runs wrote to the log, from the configuration on."""
-    return log.rpartition(_BEGINS)[2]
 
 
 def _target() -> Path:

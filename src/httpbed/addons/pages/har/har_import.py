@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from httpbed.addons.pages.har import har_audit, loads, parser
 from httpbed.addons.pages.har.har_audit import AuditResult, Claims
@@ -84,36 +82,6 @@ def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
     for observation in timing.of_load(archived.load):
         if tells_bytes or observation.metric not in _OF_BYTES:
             yield observation
-
-
-def table(imported: Sequence[ImportedLoad], claimed: Mapping[str, str]) -> pa.Table:
-    """Return one row per observation; claims are columns, as factors of a campaign are."""
-    fields = ["file", "page", "url", "product", "visit", *claimed, "metric", "item"]
-    schema = pa.schema(
-        [(name, pa.string()) for name in fields]
-        + [("value", pa.float64()), ("unit", pa.string()), ("source", pa.string())]
-    )
-    rows = [row for load in imported for row in _rows(load, claimed)]
-    return pa.Table.from_pylist(rows, schema=schema)
-
-
-def _rows(one: ImportedLoad, claimed: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    load = one.archived.load
-    about = {
-        "file": _in_utf8(one.file),
-        "page": one.archived.page,
-        "url": load.url,
-        "product": load.product,
-    }
-    for observation in one.observations:
-        own = observation.model_dump() | {"unit": observation.unit}
-        # Claims come last: who claims a visit knows more than a tool that tells none.
-        yield about | {"visit": load.visit} | own | dict(claimed)
-
-
-def _in_utf8(file: Path) -> str:
-    """Return a file's name; Arrow holds UTF-8 only, and a name may have any bytes."""
-    return str(file).encode(errors="backslashreplace").decode()
 
 
 def lines(imported: Sequence[ImportedLoad]) -> Iterator[str]:

@@ -6,7 +6,6 @@ And the export of page loads as HAR files, which is beside it in the command lin
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -15,19 +14,14 @@ import click
 
 from httpbed.base import units
 from httpbed.base.errors import Mistake, RejectedValueError, collected, require_none
-from httpbed.base.user_file import Kind
-from httpbed.cli import options
 from httpbed.cli.echo import echo
-from httpbed.cli.exports import TABLES, Export, ExportChoice
-from httpbed.cli.options import PATH, OneOf, json_option
+from httpbed.cli.exports import Export, ExportChoice
+from httpbed.cli.options import PATH, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.roles import HttpVersion
 
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.store.results import Results
-
-AUDIT, OBSERVATIONS = "audit.json", "observations"
-AUDIT_KIND = Kind("an audit that httpbed wrote", re.compile(rb'\[\s*(\]|\{\s*"file": )'))
 
 
 def _export(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
@@ -57,15 +51,6 @@ EXPORT = Export(
     help="A statement on how the files were recorded, to be audited: http_version=3,"
     ' rate="10 Mbit/s", rtt="50 ms", visit=cold; may be given several times.',
 )
-@options.output_option(f"Also write {OBSERVATIONS}.csv and {AUDIT} into this folder.")
-@click.option(
-    "--format",
-    "kind",
-    type=OneOf(TABLES),
-    default="csv",
-    show_default=True,
-    help=f"Format of the {OBSERVATIONS}.",
-)
 @json_option
 @click.pass_context
 def command(
@@ -73,8 +58,6 @@ def command(
     *,
     files: tuple[Path, ...],
     claims: tuple[str, ...],
-    output: Path | None,
-    kind: str,
     as_json: bool,
 ) -> None:
     """Read HAR FILES of any tool; print the page metrics and the audit of each load.
@@ -89,33 +72,16 @@ def command(
     """
     from httpbed.addons.pages.har import har_import
     from httpbed.addons.pages.har.har_audit import Claims
-    from httpbed.base import disk
-    from httpbed.cli import output_file, table_files
 
     mistakes = list[Mistake]()
-    claimed, stated = dict[str, str](), dict[str, Any]()
+    claimed = Claims()
     with collected(mistakes):
-        claimed = _pairs(claims)
-        stated = _values(claimed)
-    table = f"{OBSERVATIONS}.{kind}"
-    if output is not None:
-        with collected(mistakes):
-            kinds = {AUDIT: AUDIT_KIND, table: table_files.IMPORTED[kind]}
-            output_file.require_kinds(output, kinds)
+        claimed = Claims(**_values(_pairs(claims)))
     with collected(mistakes):
-        imported = har_import.read(files, Claims(**stated))
+        imported = har_import.read(files, claimed)
     require_none(mistakes)
-    found = [har_import.as_json(load) for load in imported]
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        content = table_files.content(har_import.table(imported, claimed), kind)
-        disk.write_output(output / table, content)
-        audits = [{**one, "claims": claimed} for one in found]
-        for audit in audits:
-            del audit["observations"]
-        disk.write_output(output / AUDIT, (json.dumps(audits, indent=1) + "\n").encode())
     if as_json:
-        echo(json.dumps(found, indent=1))
+        echo(json.dumps([har_import.as_json(load) for load in imported], indent=1))
     else:
         for line in har_import.lines(imported):
             echo(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,10 +9,11 @@ from pathlib import Path
 from httpbed.addons.pages.load import driver_output, lenient_json
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.driver_output import LoadError
+from httpbed.addons.pages.load.program_report import DRIVER_OUTPUT
 from httpbed.addons.pages.mirror import way_out
 from httpbed.addons.pages.mirror.way_out import GuardedProxy
 from httpbed.base import untrusted_files
-from httpbed.base.errors import BedError, ConfigError, Mistake
+from httpbed.base.errors import BedError
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.sandbox_spec import PartSpec, Ports, ProcessSpec, SandboxSpec
@@ -23,8 +23,7 @@ from httpbed.programs.protocol import NO_PAGE, Part
 from httpbed.trial import program_roots
 from httpbed.trial.plan import SANDBOX_BYTES
 
-DRIVER = "browsers.chromium"
-"""The module that can record; recipes name it."""
+BROWSER = "chromium-headless-shell"
 RELAY = "browsers.relay"
 CLIENT = "client"
 RELAY_PORT = 1080
@@ -39,41 +38,19 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class RecordedBody:
-    """A response's body, decoded by the browser."""
-
-    content: bytes
-    is_binary: bool
-
-
-@dataclass(frozen=True)
 class PageRecording:
     """A load with the bodies of its responses."""
 
     load: BrowserLoad
-    bodies: dict[str, RecordedBody]
-    """By the number of the request; a redirect's last response has its number."""
+    bodies: dict[str, tuple[bytes, bool]]
+    """Each as the browser decoded it, with whether it is binary, by the number of the request; a
+    redirect's last response has its number."""
     way: GuardedProxy
 
 
-@dataclass(frozen=True)
-class Recorder:
-    """A browser that records pages."""
-
-    catalog: Catalog
-    browser: str
-    time_limit_s: float
-    say: Say
-
-    def require(self) -> None:
-        """Raise ConfigError if the browser's driver cannot record."""
-        recipe = self.catalog.recipes[self.browser]
-        if DRIVER not in recipe.run_in("client").argv:
-            reason = f"{self.browser} is not started by httpbed's driver, which records"
-            raise ConfigError([Mistake("--browser", reason, "record with chromium-headless-shell")])
-
-
-async def record(url: str, recorder: Recorder, folder: Path) -> PageRecording:
+async def record(
+    url: str, catalog: Catalog, time_limit_s: float, folder: Path, say: Say
+) -> PageRecording:
     """Load a URL once, cold, and keep everything that came; ``folder`` is new, for scratch.
 
     Raises:
@@ -81,16 +58,15 @@ async def record(url: str, recorder: Recorder, folder: Path) -> PageRecording:
         BedError: The browser or the sandbox failed.
         HostError: This machine lacks something.
     """
-    catalog, browser, time_limit_s = recorder.catalog, recorder.browser, recorder.time_limit_s
     permission = await way_out.permission_of(url)
-    programs = program_roots.ensure(catalog, [browser], say=recorder.say)
+    programs = program_roots.ensure(catalog, [BROWSER], say=say)
     outside, trial, scratch = (folder / name for name in ("outside", "trial", "sandbox"))
     for each in (folder, outside, trial, scratch):
         each.mkdir()
     outside.chmod(0o755)
-    driver = _driver(catalog, browser, url, time_limit_s)
+    driver = _driver(catalog, url, time_limit_s)
     limits = PartSpec(
-        browser,
+        BROWSER,
         CLIENT,
         folders={CLIENT: FILE_BYTES},
         shared={_SHOWN: outside},
@@ -117,11 +93,11 @@ async def record(url: str, recorder: Recorder, folder: Path) -> PageRecording:
     try:
         return PageRecording(driver_output.read(left), _bodies(left), way)
     except (LoadError, untrusted_files.UnreadableError) as error:
-        last_line = untrusted_files.last_line(left, "driver-output.txt")
-        raise BedError(f"{browser} left no recording: {error} ({ended}; {last_line})") from None
+        last_line = untrusted_files.last_line(left, DRIVER_OUTPUT)
+        raise BedError(f"{BROWSER} left no recording: {error} ({ended}; {last_line})") from None
 
 
-def _driver(catalog: Catalog, browser: str, url: str, time_limit_s: float) -> ProcessSpec:
+def _driver(catalog: Catalog, url: str, time_limit_s: float) -> ProcessSpec:
     """Plan the browser by its recipe, and add what makes it record."""
     part = Part(
         name=CLIENT,
@@ -138,7 +114,7 @@ def _driver(catalog: Catalog, browser: str, url: str, time_limit_s: float) -> Pr
         file_bytes=FILE_BYTES,
         page=NO_PAGE,
     )
-    planned = catalog[browser].plan(part)
+    planned = catalog[BROWSER].plan(part)
     words = (f"--url={url}", f"--record={RELAY_PORT}")  # the last of equal options counts
     return replace(planned, argv=(*planned.argv, *words), part=CLIENT, host=CLIENT)
 
@@ -151,19 +127,13 @@ def _relay(driver: ProcessSpec) -> ProcessSpec:
     return replace(driver, argv=(*program, *words), stdout=None, stderr=None, ready=ready)
 
 
-def _bodies(left: Path) -> dict[str, RecordedBody]:
+def _bodies(left: Path) -> dict[str, tuple[bytes, bool]]:
     content = untrusted_files.data(left / "bodies.bin", most=FILE_BYTES)
-    bodies: dict[str, RecordedBody] = {}
+    bodies: dict[str, tuple[bytes, bool]] = {}
     begin = 0
     for one in lenient_json.objects(left / "bodies.jsonl"):
         end = begin + lenient_json.count(one, "bytes")
-        bodies[lenient_json.text(one, "requestId", 200)] = RecordedBody(
-            content[begin:end], one.get("binary") is True
-        )
+        request = lenient_json.text(one, "requestId", 200)
+        bodies[request] = (content[begin:end], one.get("binary") is True)
         begin = end
     return bodies
-
-
-def as_json(har: object) -> bytes:
-    """Return the content of a HAR file."""
-    return (json.dumps(har, indent=1) + "\n").encode()

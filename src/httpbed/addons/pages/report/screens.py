@@ -1,15 +1,11 @@
-"""What was seen of loads: films, filmstrips, and curves of visual progress.
+"""What was seen of loads: filmstrips, and curves of visual progress.
 
-A film has typical loads side by side, in real time, as one animated WebP, which needs no script and
-which every browser plays. It is bounded by the number of its pictures: of a long load fewer are
-shown a second. Where nothing should move, and on paper, the filmstrip alone shows the same: the
-pictures at regular times, one strip for each treatment.
+A filmstrip has the pictures of a typical load at regular times, one strip for each treatment.
 """
 
 from __future__ import annotations
 
 import base64
-import functools
 import io
 import math
 import re
@@ -21,11 +17,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import speed_index
@@ -33,31 +28,12 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.speed_index import PictureError, ProgressPoint
 from httpbed.report import svg
 from httpbed.report.figures import WIDE_IN, Plot
-from httpbed.report.phrasing import shortened
 from httpbed.report.series import DASHES, Dashes, colours
 from httpbed.report.svg import QUIET, VisibleFigure
 
 MIN_SHAPE, MAX_SHAPE, USUAL_SHAPE = 0.4, 2.2, 768 / 1366
 """Height over width of a picture: what is beyond is cut off at its lower end."""
 JPEG_QUALITY = 78
-
-MAX_PANES = 3
-PANE_PIXELS = {1: 480, 2: 420, 3: 300}
-"""Width of a film's pane by how many there are."""
-MAX_FILM_PICTURES = 100
-FASTEST_S = 0.05
-"""Least time that a picture stands."""
-HOLD_S = 2.5
-"""For how long the last one stands, before the film begins again."""
-MAX_BYTES = 1_200_000
-QUALITIES = (70, 45, 20)
-"""Of pictures: the first that stays within the bytes; without any there is no film."""
-GROUND, CARD = (0, 0, 0, 0), "#23272c"
-"""Transparent background and the colour of frames: readable on light and dark."""
-INK, SOFT, BAR = "#f4f5f6", "#a9b0b7", "#56b4e9"
-EDGE, NAME, FOOT, INSET = 8, 22, 26, 6
-"""Pixels between panes, for their names above, for the time below, and beside their words."""
-MAX_NAME = 40
 
 MAX_STRIP_PICTURES, MIN_STRIP_PICTURES = 8, 4
 STRIP_PIXELS = 150
@@ -120,11 +96,6 @@ def end(load: BrowserLoad) -> str:
     return f"; the pictures end at {load.pictures_end_s:.2f} s"
 
 
-def address(data: bytes, kind: str) -> str:
-    """Return the address of a picture that is its own content (RFC 2397)."""
-    return f"data:image/{kind};base64,{base64.b64encode(data).decode()}"
-
-
 def _small(file: Path, size: tuple[int, int]) -> Image.Image | None:
     found = _decoded(file)
     if found is None:
@@ -140,127 +111,6 @@ def _decoded(file: Path) -> Image.Image | None:
         return Image.fromarray(speed_index.pixels(speed_index.read(file)))
     except PictureError:
         return None
-
-
-@dataclass(frozen=True)
-class Film:
-    """A film with its words."""
-
-    name: str
-    """Name of its file, without suffix."""
-    caption: str
-    alternative: str
-    data: bytes
-    size: tuple[int, int]
-
-    @property
-    def moving(self) -> str:
-        """Its address in a page."""
-        return address(self.data, "webp")
-
-
-@dataclass(frozen=True)
-class _Pane:
-    name: str
-    screen: Screen
-    steps: tuple[ProgressPoint, ...]
-
-    @property
-    def done_s(self) -> float:
-        return last_change_s(self.screen.load)
-
-    @property
-    def text(self) -> str:
-        if cut := end(self.screen.load):
-            return f"{self.name}{cut}"
-        return f"{self.name}: as in the end after {self.done_s:.2f} s"
-
-
-def film(treatments: Mapping[str, BrowserLoad], name: str, caption: str) -> Film | None:
-    """Film typical loads of at most three treatments.
-
-    None where there is nothing to be seen, or no film small enough.
-    """
-    shown = list(treatments.items())[:MAX_PANES]
-    if not any(load.frames for _, load in shown):
-        return None
-    width = PANE_PIXELS[len(shown)]
-    panes = [_Pane(text, screen(one, width), loads.progress(one)) for text, one in shown]
-    end = max(pane.done_s for pane in panes)
-    step = max(FASTEST_S, end / (MAX_FILM_PICTURES - 1))
-    moments = [index * step for index in range(int(end / step) + 2)]
-    pictures = [_picture(panes, moment) for moment in moments]
-    data = _animated(pictures, step)
-    if not data:
-        return None
-    text = "; ".join(pane.text for pane in panes)
-    return Film(
-        name=name,
-        caption=caption,
-        alternative=f"Film of page loads side by side. {text}.",
-        data=data,
-        size=pictures[-1].size,
-    )
-
-
-def _animated(pictures: list[Image.Image], step_s: float) -> bytes:
-    times = [round(1000 * step_s)] * (len(pictures) - 1) + [round(1000 * HOLD_S)]
-    for quality in QUALITIES:
-        buffer = io.BytesIO()
-        first, *others = pictures
-        first.save(
-            buffer,
-            "WEBP",
-            save_all=True,
-            append_images=others,
-            duration=times,
-            loop=0,
-            quality=quality,
-            method=2,
-        )
-        if buffer.tell() <= MAX_BYTES:
-            return buffer.getvalue()
-    return b""
-
-
-def _picture(panes: list[_Pane], at_s: float) -> Image.Image:
-    tall = max(pane.screen.size[1] for pane in panes)
-    wide = sum(pane.screen.size[0] + EDGE for pane in panes) - EDGE
-    picture = Image.new("RGBA", (wide, NAME + tall + FOOT), GROUND)
-    left = 0
-    for pane in panes:
-        _draw(picture, pane, left, at_s)
-        left += pane.screen.size[0] + EDGE
-    return picture
-
-
-def _draw(picture: Image.Image, pane: _Pane, left: int, at_s: float) -> None:
-    draw = ImageDraw.Draw(picture)
-    width, height = pane.screen.size
-    bottom = NAME + height
-    draw.rectangle((left, 0, left + width - 1, bottom + FOOT - 1), fill=CARD)
-    draw.text((left + INSET, 4), shortened(pane.name, MAX_NAME), INK, font=_font(13, bold=True))
-    picture.paste(pane.screen.at(at_s), (left, NAME))
-    draw.rectangle((left, NAME - 1, left + width - 1, bottom), outline=CARD)
-    seen = [step.complete for step in pane.steps if step.at_s <= at_s]
-    share = seen[-1] if seen else 0.0
-    draw.rectangle(
-        (left, bottom + 2, left + max(0, round(width * share) - 1), bottom + 5), fill=BAR
-    )
-    done = at_s >= pane.done_s
-    last = "  done" if pane.screen.load.pictures_end_s is None else "  no more pictures"
-    words = f"{min(at_s, pane.done_s):.2f} s" + (last if done else "")
-    draw.text((left + INSET, bottom + 9), words, INK if done else SOFT, font=_font(13, bold=done))
-    texts = f"{100 * share:.0f} %"
-    right = left + width - INSET
-    draw.text((right, bottom + 9), texts, SOFT, font=_font(13, bold=False), anchor="ra")
-
-
-@functools.cache
-def _font(size: int, *, bold: bool) -> ImageFont.FreeTypeFont:
-    """Load the font of the figures, which comes with matplotlib."""
-    file = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
-    return ImageFont.truetype(f"{mpl.get_data_path()}/fonts/ttf/{file}", size)
 
 
 def times(loads: Sequence[BrowserLoad]) -> list[float]:
@@ -333,7 +183,7 @@ def _as_jpeg(encoded: str) -> str:
     png = Image.open(io.BytesIO(base64.b64decode(encoded)), formats=["PNG"])
     buffer = io.BytesIO()
     png.convert("RGB").save(buffer, "JPEG", quality=JPEG_QUALITY, optimize=True)
-    return address(buffer.getvalue(), "jpeg")
+    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
 def progress(treatments: Mapping[str, Sequence[Sequence[ProgressPoint]]]) -> VisibleFigure:

@@ -3,9 +3,7 @@
 A scene has treatments that differ only in what is compared, with their typical loads: the loads
 whose Speed Index is nearest to the median. A campaign may have hundreds of scenes and thousands of
 loads, so at most :data:`MAX_SCENES` are shown, those with the smallest, the middle and the largest
-ratio. Each has a film, a filmstrip, curves of progress, the resources, waterfalls of two loads, and
-critical paths. A film has at most 1.2 MB, and all together stays below 10 MB, of however many
-loads.
+ratio. Each has a filmstrip, curves of progress, waterfalls of two loads, and critical paths.
 """
 
 from __future__ import annotations
@@ -24,16 +22,13 @@ from httpbed.addons.pages.replay_program import SKELETON
 from httpbed.addons.pages.report import (
     critical_path_report,
     metrics_table,
-    resources,
     screens,
     waterfall,
 )
-from httpbed.addons.pages.report.screens import Film, PhotoPlot
+from httpbed.addons.pages.report.screens import PhotoPlot
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.report import templating
 from httpbed.report.document import (
     Block,
-    Drawn,
     Figure,
     Heading,
     NoteMaker,
@@ -78,15 +73,14 @@ def _section(source: ReportInput) -> Section | None:
         blocks.append(replace(metrics, fold=fold))
         if any(metrics_table.bands(findings)):
             blocks.append(Paragraph(metrics_table.MEANING_OF_BANDS))
-    files: dict[str, bytes] = {}
     if source.draws:
         with mpl.rc_context(STYLE):
-            blocks += _scenes(source.findings, results, files)
-    return Section("pages", "Page loads", tuple(blocks), files=files)
+            blocks += _scenes(source.findings, results)
+    return Section("pages", "Page loads", tuple(blocks))
 
 
-def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> Iterator[Block]:
-    """Yield what is shown of each scene; add its film to the files."""
+def _scenes(findings: Findings, results: Results) -> Iterator[Block]:
+    """Yield what is shown of each scene."""
     chosen = choose(findings, results)
     if left_out := scenes_left_out(findings, chosen):
         yield Paragraph(left_out)
@@ -95,9 +89,6 @@ def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> It
         if scene.name:
             yield Heading(scene.name)
         seen = {name: one for name, one in shown.items() if one.typical.load.frames}
-        if made := _film(scene, seen, number):
-            files[f"{made.name}.webp"] = made.data
-            yield Drawn(templating.part("film.html.j2", __package__, film=made))
         if unseen := [name for name in shown if name not in seen]:
             yield Paragraph(f"Without pictures: {listed(unseen)}.")
         yield from map(Figure, _plots(shown, seen, number))
@@ -111,32 +102,13 @@ def _scenes(findings: Findings, results: Results, files: dict[str, bytes]) -> It
         yield Paragraph("One load alone:", f"httpbed report DIR --trial {example}")
 
 
-def _film(scene: Scene, shown: dict[str, SceneTreatment], number: int) -> Film | None:
-    where = f" {scene.name}:" if scene.name else ""
-    return screens.film(
-        {name: one.typical.load for name, one in shown.items()},
-        f"page-{number}-film",
-        f"Film,{where} typical loads in real time, from the start of the navigation; the bar is the"
-        " visual progress. A film begins again after its end.",
-    )
-
-
 def _plots(
     shown: dict[str, SceneTreatment], seen: dict[str, SceneTreatment], number: int
 ) -> Iterator[Plot]:
     """Draw the typical loads; ``seen`` are those with pictures."""
-    loaded = {name: one.typical.load for name, one in shown.items()}
     if seen:
         yield _strip(seen, number)
         yield from _progress(seen, number)
-    if any(resources.spans(load) for load in loaded.values()):
-        yield _plot(
-            f"page-{number}-resources",
-            "Resources of the typical loads, in the order in which the page asked for them: a grey"
-            " line is the time from then until the request was sent, a bar from then until the last"
-            " byte. Below, how long each took with that wait and without it.",
-            resources.draw(loaded),
-        )
     for index, (name, one) in enumerate(_ends(list(shown.items())), start=1):
         yield waterfall_of(
             one.typical.load, f"page-{number}-waterfall-{index}", f"{name}: {one.text}"

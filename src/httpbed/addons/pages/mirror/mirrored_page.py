@@ -8,23 +8,34 @@ a skeleton makes them in the recorded order. The file has this order in ``log._o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from httpbed.addons.pages.har import writer
+from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.mirror.loader import BrowserLoader, differences
-from httpbed.addons.pages.mirror.recorder import PageRecording, Recorder, as_json, record
+from httpbed.addons.pages.load.driver_output import LoadError
+from httpbed.addons.pages.load.program_report import DRIVER_OUTPUT
+from httpbed.addons.pages.mirror import recorder
+from httpbed.addons.pages.mirror.recorder import BROWSER, PageRecording
 from httpbed.addons.pages.mirror.way_out import MAX_BYTES
-from httpbed.addons.pages.page import Order, RecordedPage
+from httpbed.addons.pages.page import Order, PageLoad, RecordedPage
 from httpbed.addons.pages.sites import catalog as sites
+from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import Site
-from httpbed.base import disk
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base import disk, untrusted_files
+from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.bed.machine import scratch
+from httpbed.campaign import campaign_setup, preparation
+from httpbed.programs.catalog import Catalog
+from httpbed.trial import plan
+from httpbed.trial.run import runner
 
 LOADS = 2
 """How often a page must make the recorded requests by itself."""
@@ -33,19 +44,22 @@ MAX_NAMED = 5
 Say = Callable[[str], None]
 
 
-def mirror(url: str, target: Path, recorder: Recorder, loader: BrowserLoader) -> Site:
+def mirror(url: str, target: Path, catalog: Catalog, time_limit_s: float, say: Say) -> Site:
     """Record a page into the HAR file ``target``, try its replay, and return the replayed site.
 
     Raises:
         ConfigError: It cannot be loaded, or replayed.
+        BedError: The bed failed.
+        HostError: This machine lacks something.
     """
     with scratch.temporary("mirror") as place:
-        recorder.say(f"recording {url}")
-        recording = asyncio.run(record(url, recorder, place / "recording"))
-        _require_whole(url, recording, recorder.say)
+        say(f"recording {url}")
+        folder = place / "recording"
+        recording = asyncio.run(recorder.record(url, catalog, time_limit_s, folder, say))
+        _require_whole(url, recording, say)
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            return _tried(_har(recording), target, loader, place, recorder.say)
+            return _tried(_har(recording), target, catalog, place, say)
         except ConfigError:
             target.unlink()
             raise
@@ -93,30 +107,28 @@ def _say_broken(load: BrowserLoad, say: Say) -> None:
 
 
 def _har(recording: PageRecording) -> dict[str, Any]:
-    load = recording.load
-    started = datetime.fromtimestamp(load.navigated_at or 0, UTC)
-    contents = {number: (body.content, body.is_binary) for number, body in recording.bodies.items()}
-    return writer.har(load, started, bodies=contents)
+    started = datetime.fromtimestamp(recording.load.navigated_at or 0, UTC)
+    return writer.har(recording.load, started, bodies=recording.bodies)
 
 
-def _tried(har: dict[str, Any], target: Path, loader: BrowserLoader, place: Path, say: Say) -> Site:
+def _tried(har: dict[str, Any], target: Path, catalog: Catalog, place: Path, say: Say) -> Site:
     _write(har, "its own", target)
     try:
-        return _loaded(target, "its own", loader, place, say)
+        return _replayed(target, "its own", catalog, place, say)
     except ConfigError as error:
         for mistake in error.mistakes[:MAX_NAMED]:
             say(f"the page cannot make its requests itself: {mistake.reason}")
     say("a skeleton makes them in the recorded order: Speed Index and paints have no meaning")
     _write(har, "recorded", target)
-    return _loaded(target, "recorded", loader, place, say)
+    return _replayed(target, "recorded", catalog, place, say)
 
 
 def _write(har: dict[str, Any], order: Order, target: Path) -> None:
     har["log"]["_order"] = order
-    disk.write_output(target, as_json(har))
+    disk.write_output(target, (json.dumps(har, indent=1) + "\n").encode())
 
 
-def _loaded(target: Path, order: Order, loader: BrowserLoader, place: Path, say: Say) -> Site:
+def _replayed(target: Path, order: Order, catalog: Catalog, place: Path, say: Say) -> Site:
     """Load the replay; a page that makes its own requests must make the same each time.
 
     Raises:
@@ -126,7 +138,65 @@ def _loaded(target: Path, order: Order, loader: BrowserLoader, place: Path, say:
     say(f"replay of {cached.site.source}")
     for number in range(1, LOADS + 1 if order == "its own" else 2):
         say(f"loading its replay, time {number}")
-        named = {"har": str(target.absolute())}
-        if wrong := differences(cached, loader.load_page(named, cached, place)):
+        load = _loaded(target.absolute(), cached, catalog, place / f"{order}-{number}", say)
+        if wrong := [*_differences(cached, load)]:
             raise ConfigError([Mistake(target.name, one) for one in wrong])
     return cached.site
+
+
+def _loaded(har: Path, site: CachedSite, catalog: Catalog, folder: Path, say: Say) -> BrowserLoad:
+    """Load a replay once over a link without impairments; its artifacts go into a new folder."""
+    page = json.dumps(str(har), ensure_ascii=False)  # a JSON string is also a TOML string
+    loaded = preparation.load(_EXPERIMENT.format(browser=BROWSER, page=page), catalog)
+    pages = (workload for workload in loaded.workloads() if isinstance(workload, PageLoad))
+    loaded = replace(loaded, sites={page.key: site for page in pages})
+    setup = campaign_setup.make_setup(loaded, catalog, say=say)
+    planned = setup.plan(loaded.trials[0])
+    asyncio.run(runner.run(plan.sandbox_spec(setup, planned, folder), planned.attempt, folder))
+    try:
+        return driver_output.read(folder / "client")
+    except LoadError as error:
+        last_line = untrusted_files.last_line(folder / "client", DRIVER_OUTPUT)
+        raise BedError(f"{BROWSER} wrote no record of its load: {error} ({last_line})") from None
+
+
+def _differences(cached: CachedSite, load: BrowserLoad) -> Iterator[str]:
+    """Yield how the requests of a load differ from those that its site lists."""
+    listed: Counter[str] = Counter()
+    for host, path, number in cached.site.expected():
+        listed[f"https://{host}{path}"] += number
+    sent = Counter(
+        f"https://{request.host}{request.path}"
+        for request in load.on_network()
+        if not request.failed
+    )
+    lost = [request.url for request in load.on_network() if request.failed]
+    yield from (f"{url} is not requested" for url in listed - sent)
+    yield from (f"{url} is not listed" for url in [*(sent - listed), *lost])
+    if load.ended != "loaded":
+        yield f"its load ended: {load.ended}: {load.reason}"
+
+
+_EXPERIMENT = """
+schema = 1
+name = "mirror"
+question = "What does this page ask for?"
+seed = 1
+replicates = 1
+time_limit = "60 s"
+
+[topology]
+hosts = ["client", "server"]
+links = [{{ between = ["client", "server"], rate = "1 Gbit/s", delay = "1 ms" }}]
+
+[roles.client]
+implementation = "{browser}"
+http_version = "2"
+
+[roles.server]
+implementation = "nginx"
+
+[workload]
+kind = "page"
+page = {{ har = {page} }}
+"""
