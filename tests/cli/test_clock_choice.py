@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-import page_campaigns
 import stored_campaigns
 from httpbed.addons.virtual.clock import VirtualClock
 from httpbed.base.clock import Clock
-from httpbed.base.errors import HostError
 from httpbed.bed.machine import machine_load
 from httpbed.bed.machine.doctor import Capability
 from httpbed.campaign import preparation
@@ -29,7 +27,6 @@ FAST = (
     .replace('"2 %"', '"0.0000001 %"')
     .replace("25 ms", "0 ms")
 )
-SLOWED = page_campaigns.PAGES.replace('kind = "page"', 'kind = "page"\ncpu_slowdown = 4')
 
 
 @pytest.fixture(autouse=True)
@@ -94,18 +91,6 @@ def test_real_time_stays_where_guests_cannot_run(
     loaded, settings = chosen(tmp_path, BUSY, monkeypatch)
     assert (loaded.experiment.clock, settings.clock_reason) == ("real", "")
     assert missing.remedy in capsys.readouterr().err
-
-
-def test_a_busy_machine_cannot_slow_a_processor_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Virtual time has no effect of it; no trial is tried in vain."""
-    with pytest.raises(HostError) as refused:
-        chosen(tmp_path, BUSY, monkeypatch, text=SLOWED)
-    assert "cpu_slowdown" in refused.value.reason
-    assert "--clock real" in refused.value.remedy
-    loaded, _ = chosen(tmp_path, CALM, monkeypatch, text=SLOWED)
-    assert loaded.experiment.clock == "real"
 
 
 def test_real_time_stays_where_virtual_time_is_much_slower(

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import page_campaigns
 import stored_campaigns
 from httpbed.base.clock import Clock
-from httpbed.campaign import preparation
 from httpbed.campaign.executor import AttemptProgress, RunParts
 from httpbed.cli.progress import InvalidAttempts
 from httpbed.experiment.check import CARRIED_OUT, LATENESS, PRESSURE
 from httpbed.experiment.trial import Attempt, Check, Trial
-from httpbed.programs import catalog as catalogs
 
 TRIALS = stored_campaigns.loaded().trials
 STRAINED = [PRESSURE.result(passed=False, figure="62 % of 1.00 s with a task waiting")]
 LATE = [*STRAINED, LATENESS.result(passed=False, figure="p99 9 ms")]
 BROKEN = [CARRIED_OUT.result(passed=False, figure="the emulator died " * 30)]
-
-
-SLOWED = page_campaigns.PAGES.replace('kind = "page"', 'kind = "page"\ncpu_slowdown = 4')
-OF_SLOWED = preparation.load(SLOWED, catalogs.load()).trials
 
 
 def attempt(
@@ -76,15 +69,6 @@ def test_the_clock_that_helps_is_named_once_and_only_in_real_time() -> None:
     assert "2 trials again at the end" in real[0]
     assert "1 trial given up" in real[1]
     assert not any("--clock" in line for line in lines(told("virtual")))
-
-
-def test_a_slowed_down_processor_is_not_sent_to_virtual_time() -> None:
-    """It has no effect there, and httpbed refuses it."""
-    told = AttemptProgress(attempt(0, 1, STRAINED, trials=OF_SLOWED), retried=False)
-    (line,) = lines([told])
-    assert "1 invalid attempt" in line
-    assert "--clock" not in line
-    assert "cpu_slowdown" in line
 
 
 def test_a_run_without_invalid_attempts_has_no_such_line() -> None:

@@ -12,7 +12,7 @@ from planted_pages import PLANTS
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
 
-@pytest.mark.parametrize("name", [name for name, page in PLANTS.items() if not page.more])
+@pytest.mark.parametrize("name", [name for name, page in PLANTS.items() if not page.computes])
 def test_the_path_names_what_was_planted(name: str, tmp_path: Path) -> None:
     loads = planted_pages.explained(tmp_path, PLANTS[name], "virtual")
     planted_pages.check(PLANTS[name], loads)

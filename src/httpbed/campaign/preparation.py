@@ -66,11 +66,6 @@ class LoadedExperiment:
         """Return all workloads."""
         return [workload for scenario in self.scenarios() for workload in scenario.workloads()]
 
-    @property
-    def needs_real_time(self) -> str:
-        """The field of a workload that has no effect in virtual time; empty without one."""
-        return next(filter(None, (workload.needs_real_time for workload in self.workloads())), "")
-
     def browsers(self) -> set[str]:
         """Return the names of the implementations that load pages."""
         return {
@@ -167,15 +162,10 @@ def load(
 def _of_real_time(
     document: Mapping[str, Any], trials: list[Trial], catalog: Catalog
 ) -> Iterator[Mistake]:
-    """Find what has no effect in virtual time, and programs that do not run there."""
+    """Find programs that do not run in virtual time."""
     remedy = 'use clock = "real", or leave it out'
     for trial in _first_trials(trials):
-        scenario = trial.scenario()
-        if field := scenario.workload.needs_real_time:
-            reason = "has no effect in virtual time, where computing takes none"
-            yield parser.mistake_at(document, ("workload", field), trial.levels, reason, remedy)
-            return
-        for number, group in enumerate(scenario.client_groups):
+        for number, group in enumerate(trial.scenario().client_groups):
             client = group.roles.client
             if client.http_version in catalog[client.implementation].real_time_only:
                 roles = ("competitors", number - 1) if number else ("roles",)

@@ -4,11 +4,10 @@ The rule, applied once, at the start of a campaign:
 
 1. A campaign that exists keeps its clock. So no campaign mixes clocks.
 2. If other programs take less than half of the CPUs during two seconds, real time.
-3. Otherwise, a slowed-down processor is refused: it needs real time, and a CPU.
-4. Otherwise virtual time, if this machine has it for the experiment: the guests' kernel is there
+3. Otherwise virtual time, if this machine has it for the experiment: the guests' kernel is there
    and boots, the experiment asks for nothing that guests lack, this machine runs the trials, and
    they do not take more than three times as long as in real time.
-5. Otherwise real time.
+4. Otherwise real time.
 
 The admission of attempts lets them use at least half of the CPUs (``campaign/admission.py``). Where
 others take the other half, trials have to wait for a CPU, the check of CPU pressure rejects their
@@ -80,9 +79,6 @@ def by_rule(
         directory: The campaign's folder.
         settings: Of the run.
         is_asked: Whether the user typed ``auto``; otherwise real time is nothing to talk about.
-
-    Raises:
-        HostError: The machine is busy, and the experiment has no meaning in virtual time.
     """
     campaign_folder.refuse_foreign(directory)
     if known := of_campaign(directory):
@@ -95,13 +91,6 @@ def by_rule(
         if is_asked:
             say(f"clock: real; {others}, less than {machine_load.BUSY_SHARE:.0%}")
         return loaded, settings
-    if field := loaded.needs_real_time:
-        raise HostError(
-            f"other programs take {share:.0%} of the CPUs, beside which {field} cannot be"
-            " measured; and it has no effect in virtual time, where computing takes none",
-            f"end them, or give them a lower priority (nice); or leave {field} out. --clock real"
-            " tries in spite of them",
-        )
     try:
         in_virtual = load(VIRTUAL)
         obstacle = obstacle_to_virtual(in_virtual, loaded, catalog, settings)

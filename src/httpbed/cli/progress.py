@@ -78,8 +78,7 @@ class InvalidAttempts:
         of_part.later += progress.later
         of_part.given_up += not progress.retried
         if attempt.trial.clock == "real" and verdict.is_strained(attempt):
-            field = attempt.trial.scenario().workload.needs_real_time
-            of_part.remedy = f"{field} needs a machine without other load" if field else CALM_CLOCK
+            of_part.remedy = CALM_CLOCK
 
     def _line(self, part: str) -> Iterator[str]:
         of_part = self._counted.pop(part, None)

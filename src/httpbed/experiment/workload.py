@@ -40,7 +40,6 @@ PageCapability = Literal[
     "page: early data",
     "page: discovery",
     "page: device",
-    "page: CPU slowdown",
 ]
 """A capability that a page load needs of the client, or of the server."""
 Capability = DownloadCapability | UploadCapability | PageCapability
@@ -84,11 +83,6 @@ class Workload(Value):
     def resumes(self) -> Resumption:
         """The TLS resumption of the measured visit."""
         return "none"
-
-    @property
-    def needs_real_time(self) -> str:
-        """The field that has no effect in virtual time; empty without one."""
-        return ""
 
     @property
     def last_request_s(self) -> float:

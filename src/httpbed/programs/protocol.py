@@ -74,8 +74,6 @@ class PageToLoad:
     """Empty: the browser's own."""
     mobile: bool = False
     """Whether the page is on a touch screen, whose viewport it chooses itself."""
-    cpu_slowdown: float = 1.0
-    """Factor by which the browser slows down the page's computing."""
 
     def variables(self) -> dict[str, str]:
         """Return the variables of the page for a recipe's templates."""
@@ -90,7 +88,6 @@ class PageToLoad:
             "pixel_ratio": f"{self.pixel_ratio:g}",
             "user_agent": self.user_agent,
             "page_screen": "touch" if self.mobile else "desktop",
-            "cpu_slowdown": f"{self.cpu_slowdown:g}",
         }
 
 

@@ -26,7 +26,7 @@ from httpbed.report.phrasing import (
     percent,
     title,
 )
-from httpbed.results import attempts, estimate, evidence, sample, selection
+from httpbed.results import attempts, estimate, evidence, selection
 from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, MIN_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
@@ -170,17 +170,11 @@ def _again(clock: Clock, results: Results) -> str:
             "The same command repeats only attempts whose guest died; others would end the same way"
         )
     again = "The same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
-    if evidence.lack_for_strain(results) and not _needs_real_time(results):
+    if evidence.lack_for_strain(results):
         return (
             f"{again}. --clock virtual, in another folder (-o), is not disturbed by other programs"
         )
     return again
-
-
-def _needs_real_time(results: Results) -> bool:
-    treatments = results.experiment.treatments()
-    scenarios = (sample.scenario(results, levels) for levels in treatments)
-    return any(scenario.workload.needs_real_time for scenario in scenarios)
 
 
 def _endings(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:

@@ -107,7 +107,6 @@ def _page(document: Document, node: Document) -> str:
     forms = {
         "viewport": "viewport {}",
         "device": "on {}",
-        "cpu_slowdown": "computing {} times slower",
     }
     view = [
         form.format(value_text(document, node[key])) for key, form in forms.items() if key in node

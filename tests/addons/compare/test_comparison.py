@@ -297,14 +297,13 @@ def test_named_networks_are_levels_of_one_factor() -> None:
 def test_a_page_replaces_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The experiment names a file by its whole path, so it runs from anywhere."""
     monkeypatch.chdir(tmp_path)
-    found = mistakes_of(BROWSER, page="shop.har,zhang-13-files", device="ipad", cpu_slowdown="1,4")
+    found = mistakes_of(BROWSER, page="shop.har,zhang-13-files", device="ipad")
     assert {place for place, _ in found} == {"--page"}  # there is no such file
     assert str(tmp_path / "shop.har") in found[0][1]
-    made = compare(BROWSER, page="zhang-13-files", device="ipad", cpu_slowdown="1,4")
-    assert treatments(made) == [{"cpu_slowdown": "1"}, {"cpu_slowdown": "4"}]
-    workload = made.loaded.trials[-1].scenario().workload
-    assert isinstance(workload, PageLoad)
-    assert (workload.screen, workload.device and workload.device.pixel_ratio) == ("810x1080", 2)
+    made = compare(BROWSER, page="zhang-13-files", device="ipad,iphone-se")
+    assert treatments(made) == [{"device": "ipad"}, {"device": "iphone-se"}]
+    pages = [one for one in made.loaded.workloads() if isinstance(one, PageLoad)]
+    assert {page.screen for page in pages} == {"810x1080", "320x568"}
     assert tomllib.loads(made.loaded.text)["report"]["metric"] == "page_load_time"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from httpbed.addons.pages import page_checks
 from httpbed.addons.pages.load.browser_load import SeenScreen
-from httpbed.addons.pages.page import PageLoad
+from httpbed.addons.pages.page import Device, PageLoad, known
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
 from httpbed.experiment.roles import HttpVersion
@@ -306,38 +306,19 @@ def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:
     assert verdict.outcome(checks, found).kind == "timed out", broken(checks)
 
 
-PHONE = PageLoad.model_validate(
-    {
-        "kind": "page",
-        "page": {"objects": 2, "size": "1 kB"},
-        "device": "iphone-se",
-        "cpu_slowdown": 4,
-    }
-)
-SEEN = SeenScreen(
-    (980, 1741), (320, 568), 2.0, PHONE.device.user_agent if PHONE.device else "", 3.5
-)
+PHONE = Device.model_validate(known("iphone-se"))
+SEEN = SeenScreen((980, 1741), (320, 568), 2.0, PHONE.user_agent)
 
 
 @pytest.mark.parametrize(
     ("seen", "passed"),
     [
-        (SEEN, (True, True)),
-        (replace(SEEN, screen=(1366, 768)), (False, True)),
-        (replace(SEEN, pixel_ratio=1.0), (False, True)),
-        (replace(SEEN, user_agent="HeadlessChrome"), (False, True)),
-        (replace(SEEN, cpu_slowdown=1.01), (True, False)),
-        (replace(SEEN, cpu_slowdown=None), (True, None)),
-        (None, (None, None)),
+        (SEEN, True),
+        (replace(SEEN, screen=(1366, 768)), False),
+        (replace(SEEN, pixel_ratio=1.0), False),
+        (replace(SEEN, user_agent="HeadlessChrome"), False),
+        (None, None),
     ],
 )
-def test_a_device_is_what_a_script_sees(
-    seen: SeenScreen | None, passed: tuple[bool | None, bool | None]
-) -> None:
-    """And a slowdown is what a loop shows."""
-    assert tuple(check.passed for check in page_checks.screen_checks(PHONE, seen, "")) == passed
-
-
-def test_a_load_without_a_device_has_no_such_check() -> None:
-    """Campaigns of before have neither."""
-    assert not [*page_checks.screen_checks(load(), None, "")]
+def test_a_device_is_what_a_script_sees(seen: SeenScreen | None, passed: bool | None) -> None:
+    assert page_checks.screen_check(PHONE, seen, "").passed == passed

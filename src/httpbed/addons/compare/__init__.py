@@ -26,7 +26,9 @@ ADDON = Addon(
         ),
     ),
     absent_options={
+        "compare --cpu-slowdown": "leave it out: the browser's network stack kept its speed, and a"
+        " page computes as long over each HTTP version",
         "compare --wait": "begin when the machine is quiet; the same command repeats strained"
-        " attempts"
+        " attempts",
     },
 )

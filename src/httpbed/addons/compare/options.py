@@ -128,14 +128,6 @@ OPTIONS = (
         "Devices whose screen and user agent the browser takes on.",
         ("workload", "device"),
     ),
-    PlacedOption(
-        "cpu-slowdown",
-        "word",
-        None,
-        "4",
-        "Factor by which the browser slows down the page's computing.",
-        ("workload", "cpu_slowdown"),
-    ),
     PlacedOption("size", "size", "1MB", "1MB", "Length of each file.", ("workload", "size")),
     PlacedOption(
         "files",
@@ -175,7 +167,6 @@ INSTEAD: Mapping[str, tuple[str, ...]] = {
     "page": ("size", "files", "connections", "rounds", "resumption"),
 }
 """Options that replace others, and these."""
-OF_PAGES = ("device", "cpu-slowdown")
 CLIENT, KNOB, REPLICATES, SEED = "CLIENT", "--knob", "--replicates", "--seed"
 CLOCK = "--clock"
 AGAINST = "--against"
@@ -259,7 +250,7 @@ def parse(line: CommandLine, catalog: Catalog) -> tuple[ComparisonOptions, list[
     mistakes += _stray(line.options)
     stray = {name for one, names in INSTEAD.items() if line.options.get(one) for name in names}
     if line.options.get("page") is None:
-        stray.update(OF_PAGES)
+        stray.add("device")
     for option in OPTIONS:
         typed = line.options.get(option.name)
         text = option.default if typed is None else typed
@@ -296,9 +287,8 @@ def _stray(options: Mapping[str, str | None]) -> Iterator[Mistake]:
             if options.get(name) is not None and options.get(other) is not None:
                 reason = f"has no effect with --{name}, which replaces it"
                 yield Mistake(f"--{other}", reason, "leave one of them out")
-    for name in OF_PAGES:
-        if options.get(name) is not None and options.get("page") is None:
-            yield Mistake(f"--{name}", "is for pages only", "add --page NAME")
+    if options.get("device") is not None and options.get("page") is None:
+        yield Mistake("--device", "is for pages only", "add --page NAME")
 
 
 def _idle_second_build(options: ComparisonOptions, catalog: Catalog) -> Iterator[Mistake]:

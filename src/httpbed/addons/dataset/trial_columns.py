@@ -363,8 +363,6 @@ def _add_page(columns: Columns, load: PageLoad) -> None:
     columns.add("visit", described(PageLoad, "visit"), load.visit)
     columns.add("viewport", described(PageLoad, "viewport"), load.screen)
     columns.add("pixel_ratio", described(Device, "pixel_ratio"), ratio, "number", unit="1")
-    slowdown = described(PageLoad, "cpu_slowdown")
-    columns.add("cpu_slowdown", slowdown, load.cpu_slowdown, "number", unit="1")
 
 
 def page_name(page: KnownPage) -> str:

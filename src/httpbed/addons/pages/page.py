@@ -3,7 +3,7 @@
 Devices whose screen and user agent a browser takes on, as Chrome's developer tools do.
 
 Chromium lays out and paints as on the device's screen. The processor stays that of this machine,
-which ``cpu_slowdown`` slows down, and so do the fonts.
+and so do the fonts.
 """
 
 from __future__ import annotations
@@ -40,25 +40,8 @@ _VISITS: Mapping[PageVisit, PageCapability] = {
 SMALLEST_IMAGE, LARGEST_IMAGE = 100, 10**8
 """Bounds of an image of a synthetic page, in bytes."""
 MAX_OBJECTS = 1000
-MAX_SLOWDOWN = 100
 HTML_BYTES_EACH = 100
 """Approximate bytes of HTML for each image of a synthetic page."""
-
-
-def _factor(value: object) -> object:
-    """Accept a factor written as a text, such as ``4``, because the levels of factors are texts."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        reason = "is not a number"
-        raise RejectedValueError(f"{value!r} {reason}", "write it like 4") from None
-
-
-def _slowdown(value: float) -> float:
-    if not 1 <= value <= MAX_SLOWDOWN:
-        reason = f"{value:g} is out of range for a slowdown"
-        raise RejectedValueError(reason, f"use 1 (none) to {MAX_SLOWDOWN}")
-    return value
 
 
 def _image_size(size: int) -> int:
@@ -182,9 +165,6 @@ class PageLoad(Workload):
     """A device whose screen and user agent the browser takes on: ``"moto-g-power"``,
     ``"pixel-2"``, ``"iphone-se"``, ``"iphone-13"``, ``"ipad"``, or a table of your own. It has its
     own viewport."""
-    cpu_slowdown: Annotated[float, AfterValidator(_slowdown), BeforeValidator(_factor)] = 1.0
-    """Factor by which the browser slows down the page's main threads, as Chrome's developer tools
-    do: 4 for a mid-range phone on a laptop (Lighthouse). Not in virtual time."""
     net_log: bool = Field(default=False, strict=True)
     """Whether to keep the browser's net log, some megabytes per load."""
 
@@ -198,11 +178,6 @@ class PageLoad(Workload):
     def screen(self) -> str:
         """Width and height of the visible part of the page, in CSS pixels."""
         return self.device.viewport if self.device else self.viewport
-
-    @property
-    def needs_real_time(self) -> str:
-        """The field that has no effect in virtual time; empty without one."""
-        return "cpu_slowdown" if self.cpu_slowdown != 1 else ""
 
     @property
     def key(self) -> str:
@@ -223,8 +198,6 @@ class PageLoad(Workload):
             yield _VISITS[self.visit]
         if self.device:
             yield "page: device"
-        if self.cpu_slowdown != 1:
-            yield "page: CPU slowdown"
 
     @property
     def comes_twice(self) -> bool:

@@ -95,7 +95,8 @@ class PageJudgement(AddedJudgement):
         yield from page_checks.visit_checks(chain, load, site.requests(), evidence, where)
         pages = evidence.of(PageEvidence)
         seen = pages.screens.get(chain.client) if pages else None
-        yield from page_checks.screen_checks(load, seen, where)
+        if load.device:
+            yield page_checks.screen_check(load.device, seen, where)
         if not site.recorded:
             return
         by_server = pages.replayed if pages else {}
@@ -135,7 +136,6 @@ class PageAddition(TrialAddition):
             net_log=workload.net_log,
             replayed=is_recorded,
             no_icon=page.icon is False,
-            cpu_slowdown=workload.cpu_slowdown,
         )
         if device := workload.device:
             told = replace(

@@ -58,14 +58,6 @@ SCREEN = CheckDescriptor(
     "page load",
     "A script in the browser saw the viewport, pixel ratio and user agent that the trial asks for.",
 )
-SLOWDOWN = CheckDescriptor(
-    "CPU slowdown",
-    "bed",
-    "page load",
-    "The browser slowed the page's computing down: a loop took longer than without.",
-    by_strain=True,
-    unit="1",
-)
 PRIOR_VISIT = CheckDescriptor(
     "visit before",
     "subject",
@@ -122,7 +114,6 @@ CHECKS = (
     NOT_KNOWN,
     UNANNOUNCED,
     SCREEN,
-    SLOWDOWN,
     PRIOR_VISIT,
     DOCUMENT_LOGGED,
     DOCUMENT_CONNECTION,

@@ -30,7 +30,6 @@ from httpbed.addons.pages.page_check_table import (
     PRIOR_VISIT,
     SCREEN,
     SITE,
-    SLOWDOWN,
     UNANNOUNCED,
 )
 from httpbed.addons.pages.sites.site import Site
@@ -305,34 +304,15 @@ def _some(what: str, of: Counter[HostAndPath] | Counter[str]) -> str:
     return f"; {of.total()} {what}: {', '.join(names)}{more}"
 
 
-MIN_SLOWDOWN_SHARE = 0.1
-"""Share of a slowdown that a short loop must show: other programs slow it down both times."""
-
-
-def screen_checks(load: PageLoad, seen: SeenScreen | None, of: str) -> Iterator[Check]:
-    """Check the screen and the slowdown, where the trial asks for others than a desktop's."""
-    if load.device:
-        yield _screen(load, load.device, seen, of)
-    if load.cpu_slowdown != 1:
-        took = seen.cpu_slowdown if seen else None
-        least = 1 + MIN_SLOWDOWN_SHARE * (load.cpu_slowdown - 1)
-        yield SLOWDOWN.result(
-            where=of,
-            passed=None if took is None else took >= least,
-            figure="not observed" if took is None else f"a loop took {took:g} times as long",
-            limit=f"{load.cpu_slowdown:g} times where nothing else computes, at least {least:g}",
-            measured=took,
-        )
-
-
-def _screen(load: PageLoad, device: Device, seen: SeenScreen | None, of: str) -> Check:
-    limit = f"{load.screen}, {device.pixel_ratio:g} pixels each, {device.user_agent}"
+def screen_check(device: Device, seen: SeenScreen | None, of: str) -> Check:
+    """Check the screen of a device by what a script saw of it."""
+    limit = f"{device.viewport}, {device.pixel_ratio:g} pixels each, {device.user_agent}"
     if seen is None:
         return SCREEN.result(where=of, passed=None, figure="not observed", limit=limit)
     size = "x".join(map(str, seen.screen if device.mobile else seen.inner))
     figure = f"{size}, {seen.pixel_ratio:g} pixels each, {seen.user_agent}"
     is_same = math.isclose(seen.pixel_ratio, device.pixel_ratio, rel_tol=1e-3)
-    passed = (size, seen.user_agent) == (load.screen, device.user_agent) and is_same
+    passed = (size, seen.user_agent) == (device.viewport, device.user_agent) and is_same
     return SCREEN.result(where=of, passed=passed, figure=figure, limit=limit)
 
 

@@ -167,8 +167,6 @@ class SeenScreen:
     screen: tuple[int, int]
     pixel_ratio: float
     user_agent: str
-    cpu_slowdown: float | None
-    """How much longer a loop took than without a slowdown; None: there was none."""
 
 
 @dataclass(frozen=True)

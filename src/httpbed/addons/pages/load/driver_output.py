@@ -105,7 +105,6 @@ def _seen(driver: JsonObject) -> SeenScreen | None:
         screen=_pair(screen, "screen"),
         pixel_ratio=lenient_json.number(screen, "pixel_ratio") or 0.0,
         user_agent=lenient_json.text(screen, "user_agent", 500),
-        cpu_slowdown=lenient_json.number(screen, "cpu_slowdown"),
     )
 
 

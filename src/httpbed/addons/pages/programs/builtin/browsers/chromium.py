@@ -41,9 +41,6 @@ SCREEN = (
     "({inner: [innerWidth, innerHeight], screen: [screen.width, screen.height],"
     " pixel_ratio: devicePixelRatio, user_agent: navigator.userAgent})"
 )
-LOOP = "(() => {const t = performance.now(); for (let i = 0, x = 0; i < 3e7; i++) x += i % 7;"
-LOOP += " return performance.now() - t})()"
-"""Computes for some 30 ms, and returns how long it took."""
 
 
 class LoadDriver:
@@ -250,7 +247,7 @@ class LoadDriver:
         return Watch(self.options.names, session, target, time.time(), self.options.download)
 
     def _emulate(self, session: str) -> None:
-        """Give a page its screen and its processor."""
+        """Give a page its screen."""
         options = self.options
         width, height = self.browser_options.viewport
         touch = {"screenWidth": width, "screenHeight": height} if options.touch else {}
@@ -261,8 +258,6 @@ class LoadDriver:
         )  # fmt: skip
         if options.touch:
             self.cdp.call("Emulation.setTouchEmulationEnabled", session, enabled=True)
-        if options.cpu_slowdown != 1:
-            self.cdp.call("Emulation.setCPUThrottlingRate", session, rate=options.cpu_slowdown)
 
     def _look_at_screen(self, session: str) -> None:
         """Record what a script sees of the screen, in a world that the page cannot change."""
@@ -273,20 +268,6 @@ class LoadDriver:
             contextId=world["executionContextId"],
         )  # fmt: skip
         self.record.screen = dict(seen["result"]["value"])
-        if self.options.cpu_slowdown != 1:
-            self.record.screen["cpu_slowdown"] = self._measured_slowdown(session, world)
-
-    def _measured_slowdown(self, session: str, world: dict[str, Any]) -> float:
-        """Return how much longer a loop takes than without the slowdown."""
-        took_s = []
-        for rate in (1, self.options.cpu_slowdown, 1):  # the first one compiles the loop
-            self.cdp.call("Emulation.setCPUThrottlingRate", session, rate=rate)
-            loop = self.cdp.call(
-                "Runtime.evaluate", session, expression=LOOP, returnByValue=True,
-                contextId=world["executionContextId"],
-            )  # fmt: skip
-            took_s.append(max(0.1, float(loop["result"]["value"])))
-        return round(took_s[1] / took_s[2], 2)
 
     def _listen(self, session: str) -> None:
         """Enable the events of a target, and of the frames and workers that it starts."""
@@ -297,8 +278,6 @@ class LoadDriver:
         for method in SESSION_COMMANDS:
             recorded = BUFFERS if self.bodies and method == "Network.enable" else {}
             self.cdp.send(method, session, **recorded)
-        if (rate := self.options.cpu_slowdown) != 1:  # frames of other sites have own processes
-            self.cdp.send("Emulation.setCPUThrottlingRate", session, rate=rate)
 
     def _begin_trace(self, session: str) -> None:
         """Trace the page; the browser's own session would have no pictures."""
@@ -383,7 +362,6 @@ def read() -> argparse.Namespace:
     parser.add_argument("--pixel-ratio", type=float, default=1.0)
     parser.add_argument("--user-agent", default="")
     parser.add_argument("--touch", action="store_true")
-    parser.add_argument("--cpu-slowdown", type=float, default=1.0)
     parser.add_argument("--net-log", action="store_true")
     parser.add_argument("--download", action="store_true")
     parser.add_argument("--record", type=int, metavar="PORT")

@@ -48,7 +48,7 @@ class LoadRecord:
     pictures_cut: bool = False
     """Whether the pictures end before the load did."""
     screen: dict[str, Any] = field(default_factory=dict)
-    """What a script sees of the screen after the load, and the measured slowdown."""
+    """What a script sees of the screen after the load."""
     notes: list[str] = field(default_factory=list)
     """What else is missing that no request depends on."""
 
