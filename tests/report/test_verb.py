@@ -77,8 +77,7 @@ def test_json_on_standard_output(directory: Path) -> None:
         (["--format", "markdown", "--json"], ["--json"]),
         (["--format", "text", "--json"], ["--json"]),
         (["--format", "markdown", "-o", "r.html"], ["-o"]),
-        (["--format", "markdown", "--timeline"], ["--timeline"]),
-        (["--trial", "1/abc", "--timeline", "-o", "r.html"], ["-o", "--timeline"]),
+        (["--trial", "1/abc", "-o", "r.html"], ["-o"]),
         (["--format", "markdown", "-o", "r.html", "--json"], ["--json", "-o"]),
         (
             ["--format", "markdown", "--experiment", "e.toml", "--trial", "1/a"],

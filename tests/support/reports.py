@@ -21,11 +21,9 @@ def saved(
     results: Results,
     findings: Findings | None = None,
     path: Path | None = None,
-    *,
-    every_trial: bool = False,
 ) -> Path:
     """Write the HTML report and its figures as ``httpbed report`` does; return its path."""
-    document = publish.document(results, findings, every_trial=every_trial)
+    document = publish.document(results, findings)
     return publish.save(document, results.directory, path, as_pdf=True)
 
 

@@ -71,12 +71,6 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
     help="A campaign of another experiment to which claims refer; may be given several times.",
 )
 @click.option(
-    "--timeline",
-    is_flag=True,
-    help="Draw all trials over time, not only the typical one of each treatment: throughput, round"
-    " trips, bytes in flight and queue.",
-)
-@click.option(
     "--trial",
     metavar="BLOCK/TRIAL",
     help="Show one trial: its page load, or its course over time and each hand-over, with figures.",
@@ -98,7 +92,6 @@ def command(
     bases: tuple[str, ...],
     experiment_file: Path | None,
     beside: tuple[Path, ...],
-    timeline: bool,
     trial: str | None,
     verbose: bool,
     **viewed: Any,
@@ -123,7 +116,6 @@ def command(
         "--base": bases,
         "--experiment": experiment_file,
         "--with": beside,
-        "--timeline": timeline,
         "-v": verbose,
     }
     for view in VIEWS.provided():
@@ -147,7 +139,7 @@ def command(
         _one_trial(results, trial, as_json=form == "json")
         return
     results = _completed(results, experiment_file, [query.read(path) for path in beside])
-    _whole(results, metric, base, form=form, output=output, every_trial=timeline, verbose=verbose)
+    _whole(results, metric, base, form=form, output=output, verbose=verbose)
 
 
 def _refuse(option: str, given: Iterable[str]) -> None:
@@ -246,7 +238,6 @@ def _whole(
     *,
     form: str,
     output: Path | None,
-    every_trial: bool,
     verbose: bool,
 ) -> None:
     """Print the results of a campaign and, except as Markdown, write its HTML report."""
@@ -259,11 +250,9 @@ def _whole(
         echo(publish.in_markdown(results, findings), nl=False)
         return
     if form == "text":
-        publish.show_and_save(
-            results, findings, output, every_trial=every_trial, with_checks=verbose, as_pdf=True
-        )
+        publish.show_and_save(results, findings, output, with_checks=verbose, as_pdf=True)
         return
-    document = publish.document(results, findings, every_trial=every_trial)
+    document = publish.document(results, findings)
     path = publish.save(document, results.directory, output, as_pdf=True)
     echo(json.dumps(summary(results, findings, path), indent=1))
 
@@ -281,7 +270,6 @@ def _require_compatible(
         remedies = {
             "-o": "redirect what is printed: > FILE",
             "--experiment": "leave one of them out",
-            "--timeline": "leave one of them out",
         }
         mistakes += [
             Mistake(name, "--format markdown writes no HTML report and no figures", remedy)

@@ -215,8 +215,6 @@ class ReportInput:
     findings: Findings
     draws: bool = True
     """Whether figures are wanted; Markdown has none, and drawing takes seconds."""
-    every_trial: bool = False
-    """Whether all trials are drawn over time, not only the typical ones."""
     computed: dict[str, Any] = field(default_factory=dict)
     """What sections and notes share, by a name of their own: each is computed once.
 

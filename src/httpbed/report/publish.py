@@ -25,16 +25,9 @@ from httpbed.store.results import Results
 SCRIPT = "sort.js"
 
 
-def document(
-    results: Results,
-    findings: Findings | None = None,
-    *,
-    draws: bool = True,
-    every_trial: bool = False,
-) -> Document:
-    """Build the report, with figures if it ``draws``; ``every_trial`` draws all over time."""
-    source = ReportInput(results, findings or find(results), draws, every_trial)
-    return sections.document(source)
+def document(results: Results, findings: Findings | None = None, *, draws: bool = True) -> Document:
+    """Build the report, with figures if it ``draws``."""
+    return sections.document(ReportInput(results, findings or find(results), draws))
 
 
 def save(
@@ -63,12 +56,11 @@ def save(
     return path
 
 
-def show_and_save(  # noqa: PLR0913 - the options of httpbed report
+def show_and_save(
     results: Results,
     findings: Findings,
     path: Path | None = None,
     *,
-    every_trial: bool = False,
     with_checks: bool = False,
     as_pdf: bool = False,
 ) -> None:
@@ -78,7 +70,7 @@ def show_and_save(  # noqa: PLR0913 - the options of httpbed report
     """
     source, out = ReportInput(results, findings, draws=False), terminal.console()
     terminal_report.show(sections.document(source), None, out, with_checks=with_checks)
-    drawn = replace(source, draws=True, every_trial=every_trial)
+    drawn = replace(source, draws=True)
     written = save(sections.document(drawn), results.directory, path, as_pdf=as_pdf)
     terminal_report.show_path(written, out)
 

@@ -1,4 +1,4 @@
-"""The report's figures over time: typical trials, all trials, one trial."""
+"""The report's figures over time: typical trials, one trial."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import reports
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.addons.timeline import time_series_report as time_series
 from httpbed.cli import report as verb
-from httpbed.report.figures import Plot
 from httpbed.results import attempts
 from httpbed.results.findings import find
 from httpbed.store import query
@@ -37,7 +36,7 @@ def of_block(results: Results, block: int) -> set[str]:
 
 def test_each_condition_has_a_figure_of_its_median_trials(results: Results) -> None:
     """The caption names the trials, and the alternative text describes the curves."""
-    made, _ = time_series.plots(find(results), results, every_trial=False)
+    made, _ = time_series.plots(find(results), results)
     assert [plot.name for plot in made] == ["over-time-1", "over-time-2"]
     named = {one for plot in made for one in re.findall(r"\d/[0-9a-f]{12}", plot.caption)}
     assert named == of_block(results, 3)
@@ -49,24 +48,6 @@ def test_each_condition_has_a_figure_of_its_median_trials(results: Results) -> N
     assert "up to 50 kB in flight, up to 2 ms in the queue" in described
 
 
-def test_all_trials_are_drawn_on_request(results: Results) -> None:
-    """Each of five replicates has a line in each of four panels, for three treatments."""
-    few, many = (
-        time_series.plots(find(results), results, every_trial=asked)[0][0]
-        for asked in (False, True)
-    )
-    assert lines(many) == [15] * 4
-    assert lines(few) == [3, 3, 3 + 3, 3]  # with a cross for each drop
-    assert many.caption.startswith("Up to 13 trials of each treatment, those nearest")
-
-
-def lines(plot: Plot) -> list[int]:
-    """Count the visible lines of each panel."""
-    return [
-        sum(line.get_alpha() != 0 for line in axes.get_lines()) for axes in plot.figure.get_axes()
-    ]
-
-
 def test_treatments_that_completed_nothing_are_drawn_too(tmp_path: Path) -> None:
     """What happened until the time limit is worth seeing; an invalid attempt is not."""
     outcomes = {"1.1": "timed out", "2": "invalid"}
@@ -76,7 +57,7 @@ def test_treatments_that_completed_nothing_are_drawn_too(tmp_path: Path) -> None
 
     found = campaign(lambda levels, block: ends(dict(levels), block), directory=tmp_path)
     recorded_series.keep(found, recorded_series.one_link(), ("completed", "timed out", "invalid"))
-    plot = time_series.plots(find(found), found, every_trial=False)[0][0]
+    plot = time_series.plots(find(found), found)[0][0]
     assert "HTTP/1.1 1/" in plot.caption
     assert "HTTP/2 " not in plot.caption
 
@@ -91,7 +72,7 @@ def test_treatments_of_one_protocol_differ_in_their_dashes(tmp_path: Path) -> No
     )
     found = campaign(lambda *_: timed(1.0), text, tmp_path)
     recorded_series.keep(found, recorded_series.one_link())
-    plot = time_series.plots(find(found), found, every_trial=False)[0][0]
+    plot = time_series.plots(find(found), found)[0][0]
     curves = plot.figure.get_axes()[0].get_lines()
     signs = {
         (curve.get_color(), curve.get_linestyle()) for curve in curves if curve.get_alpha() != 0
@@ -107,29 +88,24 @@ def test_many_treatments_are_spread_over_figures(tmp_path: Path) -> None:
     text = versions.replace('rate = "10 Mbit/s"', 'rate = { factor = "rate" }')
     found = campaign(lambda *_: timed(1.0), text, tmp_path)
     recorded_series.keep(found, recorded_series.one_link())
-    made, undrawn = time_series.plots(find(found), found, every_trial=False)
+    made, undrawn = time_series.plots(find(found), found)
     assert len(made) == time_series.MAX_FIGURES
     assert undrawn == "54 further treatments are not drawn."
     assert sum(len(plot.svg()) for plot in made) < 250_000
-    on_request, _ = time_series.plots(find(found), found, every_trial=True)
-    assert len(on_request) == time_series.MAX_FIGURES_ALL_TRIALS
 
 
 def test_the_report_has_a_section_and_its_files(results: Results) -> None:
-    """With the way to all trials."""
+    """With the way to one trial."""
     text = reports.saved(results).read_text()
     assert '<a href="#over-time">Over time</a>' in text
-    assert "httpbed report DIR --timeline" in text
-    whole = reports.saved(results, every_trial=True).read_text()
-    assert "httpbed report DIR --timeline" not in whole
+    assert "httpbed report DIR --trial BLOCK/TRIAL" in text
     assert (results.directory / "figures/over-time-2.pdf").is_file()
 
 
 def test_a_campaign_without_records_has_no_section(tmp_path: Path) -> None:
-    """Of an earlier version of httpbed, or an archive; who asks for all trials is told so."""
+    """Of an earlier version of httpbed, or an archive."""
     plain = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
     assert "over-time" not in reports.saved(plain).read_text()
-    assert time_series.NO_RECORD in reports.saved(plain, every_trial=True).read_text()
 
 
 def test_one_trial_over_time(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
 """Figures over time: throughput, round trips, bytes in flight and queue, one above the other.
 
 A figure has the treatments of a condition. Each is drawn by its typical trial, the one nearest to
-the median, or by all of its trials on request.
+the median.
 """
 
 from __future__ import annotations
@@ -31,11 +31,8 @@ from httpbed.results.sample import by_treatment, of_trials
 from httpbed.store.results import Results
 
 MAX_FIGURES = 6
-MAX_FIGURES_ALL_TRIALS = 24  # with --timeline
 MAX_TOGETHER = 6
 """Treatments in a figure; more are drawn in several figures."""
-MAX_LINES = 40
-"""Trials in a figure; of each treatment as many are drawn as fit."""
 PANEL_IN = 1.15
 FEW_DROPS = 40
 """More crosses on a curve would hide it."""
@@ -43,11 +40,6 @@ ALONE: Sign = (PALETTE[1], "", "-")
 """The sign of a trial that is drawn by itself."""
 NAMED = 8
 """Points of a line that have their values where the reader points."""
-
-NO_RECORD = (
-    "No trial has a record over time: archives, links of the kernel and earlier versions of httpbed"
-    " keep none."
-)
 
 
 @dataclass(frozen=True)
@@ -74,20 +66,18 @@ QUANTITIES = (
 )
 
 
-def plots(findings: Findings, results: Results, *, every_trial: bool) -> tuple[list[Plot], str]:
+def plots(findings: Findings, results: Results) -> tuple[list[Plot], str]:
     """Draw each condition with a record; also return what has no figure."""
     rows = by_treatment(results, attempts.valid(results))
     groups = [
         (condition, group) for condition in findings.conditions for group in _split(condition.rows)
     ]
-    metric = of_trials(results, findings.metric)
-    made = _Drawn(findings, results, rows, metric, every_trial=every_trial)
-    most = MAX_FIGURES_ALL_TRIALS if every_trial else MAX_FIGURES
+    made = _Drawn(findings, results, rows, of_trials(results, findings.metric))
     drawn = [
         made.plot(condition, group, number)
-        for number, (condition, group) in enumerate(groups[:most], start=1)
+        for number, (condition, group) in enumerate(groups[:MAX_FIGURES], start=1)
     ]
-    rest = sum(len(group) for _, group in groups[most:])
+    rest = sum(len(group) for _, group in groups[MAX_FIGURES:])
     undrawn = f"{rest} further treatments are not drawn." if rest else ""
     return [plot for plot in drawn if plot is not None], undrawn
 
@@ -106,44 +96,39 @@ class _Drawn:
     rows: Mapping[TreatmentKey, list[dict[str, Any]]]
     metric: Mapping[tuple[str, int], float]
     """The values that decide which trial is typical, by trial and attempt."""
-    every_trial: bool
 
     def plot(self, condition: Condition, group: Sequence[Row], number: int) -> Plot | None:
         """Draw some treatments of a condition; None if none of their trials has a record."""
         others = self.findings.others
-        most = MAX_LINES // len(group) if self.every_trial else 1
-        every = {treatment(row.levels, others): [*self._trials(row, most)] for row in group}
-        shown = {name: trials for name, trials in every.items() if trials}
+        every = {treatment(row.levels, others): self._typical(row) for row in group}
+        shown = {name: trial for name, trial in every.items() if trial}
         if not shown:
             return None
         at = network.condition(self.results.document, condition.levels)
         where = f", at {at}" if at else ""
         signs = _signs(self.findings)
         with mpl.rc_context(STYLE):
-            figure = _figure({name: (trials, signs[name]) for name, trials in shown.items()})
+            figure = _figure({name: (trial, signs[name]) for name, trial in shown.items()})
             if len(signs) > 1:
                 legend(figure, {name: signs[name] for name in shown}, columns=2)
         return Plot(
             name=f"over-time-{number}",
-            caption=f"{self._chosen(shown, most)}{where}.",
+            caption=f"{self._chosen(shown)}{where}.",
             alternative=f"Throughput, round-trip time, bytes in flight and queue over time{where}. "
-            + " ".join(f"{name}: {course(trials[0])}." for name, trials in shown.items()),
+            + " ".join(f"{name}: {course(trial)}." for name, trial in shown.items()),
             figure=figure,
         )
 
-    def _trials(self, row: Row, most: int) -> Iterator[TimeSeries]:
+    def _typical(self, row: Row) -> TimeSeries | None:
         key = treatment_key(row.levels, self.results.experiment.factors)
         own = self.rows.get(key, [])
         done = [one for one in own if one["outcome"] == "completed"] or own
-        for one in attempts.typical(done, self.metric)[:most]:
-            if found := time_series.read(self.results, one):
-                yield found
+        first = next(iter(attempts.typical(done, self.metric)), None)
+        return None if first is None else time_series.read(self.results, first)
 
-    def _chosen(self, found: Mapping[str, Sequence[TimeSeries]], most: int) -> str:
+    def _chosen(self, found: Mapping[str, TimeSeries]) -> str:
         what = title(self.findings.metric)
-        if self.every_trial:
-            return f"Up to {most} trials of each treatment, those nearest to its median {what}"
-        named = ", ".join(f"{name} {one.block}/{one.trial}" for name, (one, *_) in found.items())
+        named = ", ".join(f"{name} {one.block}/{one.trial}" for name, one in found.items())
         return f"The trial of each treatment that is nearest to its median {what} ({named})"
 
 
@@ -160,7 +145,7 @@ SIGNS = (
 def plot(trial: TimeSeries) -> Plot:
     """Draw one trial."""
     with mpl.rc_context(STYLE):
-        figure = _figure({"": ([trial], ALONE)})
+        figure = _figure({"": (trial, ALONE)})
     return Plot(
         name=f"trial-{trial.block}-{trial.trial}-over-time",
         caption=f"One trial over time. {SIGNS}",
@@ -203,40 +188,40 @@ def _signs(findings: Findings) -> dict[str, Sign]:
     return {name: (hue, "", DASHES[ranks[name] % len(DASHES)]) for name, hue in hues.items()}
 
 
-def _figure(drawn: Mapping[str, tuple[Sequence[TimeSeries], Sign]]) -> VisibleFigure:
-    """Draw the trials of each treatment by its sign."""
-    every = [trial for trials, _ in drawn.values() for trial in trials]
-    known = [one for one in QUANTITIES if any(one.series(trial).values.size for trial in every)]
+def _figure(drawn: Mapping[str, tuple[TimeSeries, Sign]]) -> VisibleFigure:
+    """Draw the trial of each treatment by its sign."""
+    known = [
+        one
+        for one in QUANTITIES
+        if any(one.series(trial).values.size for trial, _ in drawn.values())
+    ]
     figure = VisibleFigure(figsize=(WIDTH_IN, PANEL_IN * len(known) + 0.6), layout="constrained")
     grid = figure.subplots(len(known), 1, sharex=True, squeeze=False)[:, 0]
     for axes, quantity in zip(grid, known, strict=True):
-        for name, (trials, sign) in drawn.items():
-            for trial in trials:
-                _line(axes, quantity, quantity.series(trial), sign, alone=len(trials) == 1)
-            if len(trials) == 1:
-                _marks(axes, quantity, trials[0], (name, sign[0]))
+        for name, (trial, sign) in drawn.items():
+            _line(axes, quantity, quantity.series(trial), sign)
+            _marks(axes, quantity, trial, (name, sign[0]))
         _plain(axes, quantity)
     grid[-1].set_xlim(left=0)
     grid[-1].set_xlabel(SINCE)
     return figure
 
 
-def _line(axes: Axes, quantity: Quantity, values: Series, sign: Sign, *, alone: bool) -> None:
+def _line(axes: Axes, quantity: Quantity, values: Series, sign: Sign) -> None:
     shown, (colour, _, dashes) = values.joined(), sign
     axes.plot(
         shown.times_s,
         shown.values / quantity.factor,
         color=colour,
         linestyle=dashes,
-        linewidth=1.3 if alone else 0.7,
-        alpha=1.0 if alone else 0.6,
+        linewidth=1.3,
         drawstyle="steps-mid" if quantity.name == "throughput" else "default",
         solid_joinstyle="round",
     )
 
 
 def _marks(axes: Axes, quantity: Quantity, trial: TimeSeries, style: tuple[str, str]) -> None:
-    """Mark the drops of a trial that is drawn alone, and name some of its values."""
+    """Mark the drops of a trial, and name some of its values."""
     name, colour = style
     values = quantity.series(trial)
     if quantity.name == "in flight" and values.values.size and trial.drops_s.size <= FEW_DROPS:
@@ -265,17 +250,12 @@ def _plain(axes: Axes, quantity: Quantity) -> None:
 def _section(source: ReportInput) -> Section | None:
     if not source.draws:
         return None
-    drawn, undrawn = plots(source.findings, source.results, every_trial=source.every_trial)
+    drawn, undrawn = plots(source.findings, source.results)
     if not drawn:
-        none = (Paragraph(NO_RECORD, style=""),)
-        return Section("over-time", "Over time", none) if source.every_trial else None
-    signs = f"{SIGNS} {undrawn}".strip()
-    every = Paragraph(
-        "All trials instead of one of each treatment:", "httpbed report DIR --timeline"
-    )
+        return None
+    signs = Paragraph(f"{SIGNS} {undrawn}".strip())
     alone = Paragraph("One trial:", "httpbed report DIR --trial BLOCK/TRIAL")
-    texts = [Paragraph(signs), *([] if source.every_trial else [every]), alone]
-    return Section("over-time", "Over time", (*map(Figure, drawn), *texts))
+    return Section("over-time", "Over time", (*map(Figure, drawn), signs, alone))
 
 
 SECTION = SectionMaker("timeline", 110, _section)
