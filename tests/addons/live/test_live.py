@@ -12,7 +12,6 @@ import pytest
 import stored_campaigns
 from campaigns import Ending, campaign, timed
 from httpbed.addons.live import status, terminal, watch
-from httpbed.addons.live.watch import document
 from httpbed.base.errors import visible_lines
 from httpbed.report import terminal as consoles
 from httpbed.store import campaign as campaigns
@@ -31,7 +30,7 @@ def made(*, running: bool = True) -> dict[str, Any]:
             return Ending({}, "failed", HOSTILE, invalid_first=[HOSTILE])
         return timed(1.0 + block / 50)
 
-    return document(status.of(campaign(ends), "request_time"), running=running)  # type: ignore[arg-type]
+    return status.document(campaign(ends), "request_time", running=running)  # type: ignore[arg-type]
 
 
 def printed(shown: Any, width: int = 100) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
 import pytest
 
 from campaigns import Ending, campaign, timed
 from httpbed.addons.live import status
 from httpbed.results.findings import find
+from httpbed.store.results import Results
 
 LATE = "emulator lateness: p99 {} us"
 
@@ -29,46 +31,52 @@ def ends(levels: Mapping[str, str], block: int) -> Ending | None:
     return Ending(made.observations, invalid_first=late)
 
 
+def found(results: Results) -> dict[str, Any]:
+    """Return the document of a campaign under way."""
+    return status.document(results, "request_time", running=True)
+
+
 def test_outcomes_count_trials_and_reasons_count_attempts() -> None:
     """Sixteen of thirty trials ended, after six invalid attempts."""
-    found = status.of(campaign(ends), "request_time")
-    assert (found.ended, found.planned) == (16, 30)
-    assert found.outcomes == Counter(completed=13, failed=2, **{"timed out": 1})
-    assert found.last_invalid is not None
-    assert found.last_invalid.reason == LATE.format(6002)
+    one = found(campaign(ends))
+    assert (one["ended"], one["planned"]) == (16, 30)
+    assert one["outcomes"] == {"completed": 13, "failed": 2, "timed out": 1}
+    assert one["last_invalid"]["reason"] == LATE.format(6002)
 
 
 def test_reasons_that_differ_in_numbers_are_one() -> None:
     """The latest is shown, and those of failed trials name the programs."""
-    found = status.of(campaign(ends), "request_time")
-    (late,) = found.invalid
-    assert (late.count, late.latest, late.programs) == (6, LATE.format(6002), ())
-    failed, timed_out = found.failures
-    assert (failed.count, failed.programs) == (2, ("curl", "nginx"))
-    assert failed.latest == "client ended well: exit code 7 after 2.5 s"
-    assert (timed_out.count, timed_out.outcome) == (1, "timed out")
+    one = found(campaign(ends))
+    (late,) = one["invalid_attempts"]
+    assert (late["count"], late["reason"], late["programs"]) == (6, LATE.format(6002), "")
+    failed, timed_out = one["failures"]
+    assert (failed["count"], failed["programs"]) == (2, "curl, nginx")
+    assert failed["reason"] == "client ended well: exit code 7 after 2.5 s"
+    assert (timed_out["count"], timed_out["outcome"]) == (1, "timed out")
 
 
 def test_estimates_are_those_of_the_report() -> None:
     """Every treatment, its values and its interval."""
     results = campaign(ends)
     rows = [row for _, row in find(results, "request_time").rows()]
-    found = {
-        tuple(treatment.sample.levels.values()): treatment
-        for treatment in status.of(results, "request_time").treatments
-    }
-    assert len(found) == len(rows) == 6
+    shown = {tuple(one["levels"].values()): one for one in found(results)["treatments"]}
+    assert len(shown) == len(rows) == 6
     for row in rows:
-        one = found[tuple(row.levels.values())]
-        assert (one.estimate, one.sample) == (row.estimate, row.sample)
+        one = shown[tuple(row.levels.values())]
+        assert one["n"] == row.sample.n
+        if row.estimate is None:
+            assert one["estimate"] is None
+        else:
+            assert one["estimate"]["median"] == asdict(row.estimate.median)
+            assert (one["estimate"]["interval"] is None) == (row.estimate.interval is None)
 
 
 def test_a_campaign_without_attempts_has_a_status() -> None:
     """No estimate, no time left."""
-    found = status.of(campaign(lambda _levels, _block: None), "request_time")
-    assert (found.ended, found.planned, found.left_s) == (0, 30, None)
-    assert [treatment.estimate for treatment in found.treatments] == [None] * 6
-    assert (found.last_invalid, found.invalid, found.failures) == (None, (), ())
+    one = found(campaign(lambda _levels, _block: None))
+    assert (one["ended"], one["planned"], one["left_s"]) == (0, 30, None)
+    assert [treatment["estimate"] for treatment in one["treatments"]] == [None] * 6
+    assert (one["last_invalid"], one["invalid_attempts"], one["failures"]) == (None, [], [])
 
 
 def attempt(started: str, wall_s: float, level: str = "a", trial: str = "") -> dict[str, object]:

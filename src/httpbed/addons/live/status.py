@@ -1,129 +1,107 @@
 """How far a campaign is: what ended and why, the estimates so far, and the time left.
 
-One value for every view: ``httpbed report --status`` and the terminal during a run.
-The estimates are those of the report. They change until the campaign ends.
+One document for every view: ``httpbed report --status``, its JSON, and the terminal during a run.
+It has numbers for scripts, and the same numbers as text. The estimates are those of the report.
+They change until the campaign ends.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from itertools import pairwise
 from operator import itemgetter
-from pathlib import Path
 from statistics import median
 from typing import Any
 
+from httpbed.base import units
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
+from httpbed.experiment.metric import METRICS
+from httpbed.report.phrasing import (
+    DASH,
+    NumberFormat,
+    bracketed,
+    coverage,
+    number_format,
+    title,
+    whole_treatment,
+)
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.sample import Sample, by_treatment, planned_blocks, samples, scenario
-from httpbed.store.damage import Damage
+from httpbed.store import damage
 from httpbed.store.results import Results
 
 MIN_ATTEMPTS_FOR_TIME_LEFT = 3
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 Row = Mapping[str, Any]
+PROVISIONAL = (
+    "Estimates change until the campaign ends. A rule that stops at a difference finds differences"
+    " that do not exist."
+)
+"""docs/guides/grow.md has the numbers."""
 
 
-@dataclass(frozen=True)
-class Reason:
-    """Why some attempts or trials did not complete.
+def document(results: Results, metric: str, *, running: bool) -> dict[str, Any]:
+    """Describe how far a campaign is, with estimates of one metric, for :func:`json.dumps`.
 
-    Reasons that differ only in their numbers, such as a lateness, count as one.
+    ``running``: whether a run works on the campaign now.
     """
-
-    latest: str
-    count: int
-    outcome: str
-    programs: tuple[str, ...] = ()
-    """The implementations of the trials that failed; empty for invalid attempts."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """An attempt that ended."""
-
-    started: str
-    """UTC, ISO 8601."""
-    block: int
-    trial: str
-    attempt: int
-    levels: Mapping[str, str]
-    outcome: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Treatment:
-    """What is known of one treatment so far."""
-
-    sample: Sample
-    estimate: Estimate | None
-    """None without any value."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """How far a campaign is."""
-
-    directory: Path
-    name: str
-    question: str
-    planned: int
-    planned_at_most: bool
-    """Whether treatments may stop earlier, by their interval."""
-    outcomes: Counter[str]
-    """Number of trials by the outcome of their last attempt."""
-    invalid: tuple[Reason, ...]
-    """Reasons of invalid attempts, the commonest first."""
-    failures: tuple[Reason, ...]
-    """Reasons of trials that have an outcome but did not complete, the commonest first."""
-    last_invalid: Ended | None
-    metric: str
-    treatments: tuple[Treatment, ...]
-    damaged: tuple[Damage, ...]
-    """Attempts that differ from what was written; they count as missing."""
-    left_s: float | None
-    """How long the missing trials take; None with too few attempts."""
-
-    @property
-    def ended(self) -> int:
-        """Number of trials with an attempt."""
-        return self.outcomes.total()
-
-
-def of(results: Results, metric: str) -> Status:
-    """Return how far a campaign is, with estimates of one metric."""
     rows = sorted(results.trials.to_pylist(), key=itemgetter("started", "attempt"))
     last = results.last_attempts
+    outcomes = Counter(row["outcome"] for row in last)
     spoilt = [row for row in rows if row["outcome"] == "invalid"]
-    by_treatment = samples(results, metric).values()
-    return Status(
-        directory=results.directory,
-        name=results.experiment.name,
-        question=results.experiment.question,
-        planned=results.planned,
-        planned_at_most=bool(results.manifest.get("until")),
-        outcomes=Counter(row["outcome"] for row in last),
-        invalid=_reasons((row, ()) for row in spoilt),
-        failures=_failures(results, last),
-        last_invalid=_ended(results, spoilt[-1]) if spoilt else None,
-        metric=metric,
-        treatments=tuple(Treatment(sample, estimate(sample)) for sample in by_treatment),
-        damaged=results.damaged,
-        left_s=time_left_s(rows, _missing(results, last), results.experiment.factors),
-    )
+    left_s = time_left_s(rows, _missing(results, last), results.experiment.factors)
+    most = "at most " if results.manifest.get("until") else ""  # treatments may stop earlier
+    found = [(sample, estimate(sample)) for sample in samples(results, metric).values()]
+    known = [one for _, one in found if one]
+    scale = number_format(metric, (one.median.value for one in known))
+    return {
+        "schema": 1,
+        "directory": str(results.directory),
+        "name": results.experiment.name,
+        "question": results.experiment.question,
+        "planned": results.planned,
+        "ended": outcomes.total(),
+        "outcomes": dict(sorted(outcomes.items())),
+        "running": running,
+        "left_s": left_s,
+        "progress": f"{outcomes.total()} of {most}{results.planned} trials ended",
+        "state": _state(left_s, running=running),
+        "counts": _counts(outcomes, len(spoilt)),
+        "invalid_attempts": [*_reasons((row, ()) for row in spoilt)],
+        "failures": [*_failures(results, last)],
+        "last_invalid": _ended(results, spoilt[-1]) if spoilt else None,
+        "metric": {
+            "name": metric,
+            "title": title(metric),
+            "unit": METRICS[metric].unit,
+            "coverage": coverage(one.interval for one in known),
+        },
+        "treatments": [_treatment(sample, one, scale) for sample, one in found],
+        "damaged": damage.values(results.damaged),
+        "note": PROVISIONAL if running else "",
+    }
 
 
-def _ended(results: Results, row: Row) -> Ended:
-    names = ("started", "block", "trial", "attempt", "outcome", "reason")
-    return Ended(levels=results.levels(row), **{name: row[name] for name in names})
+def _state(left_s: float | None, *, running: bool) -> str:
+    left = units.format_long_duration(left_s) if left_s else ""
+    if running:
+        return "a run is in progress" + (f", about {left} left" if left else "")
+    return "no run is in progress" + (f", the rest takes about {left}" if left else "")
 
 
-def _failures(results: Results, last: Sequence[Row]) -> tuple[Reason, ...]:
+def _counts(outcomes: Mapping[str, int], spoilt: int) -> str:
+    """Say how the trials ended, and how many attempts were invalid."""
+    ended = [f"{count} {kind}" for kind, count in sorted(outcomes.items())]
+    attempts = [f"{spoilt} invalid attempt{'s' * (spoilt != 1)} kept aside"] if spoilt else []
+    return "; ".join([", ".join(ended) or "none yet", *attempts])
+
+
+def _failures(results: Results, last: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield why trials have an outcome but did not complete, with the programs of these trials."""
     known: dict[TreatmentKey, tuple[str, ...]] = {}
 
     def programs(row: Row) -> tuple[str, ...]:
@@ -135,12 +113,15 @@ def _failures(results: Results, last: Sequence[Row]) -> tuple[Reason, ...]:
         return known[key]
 
     failed = [row for row in last if row["outcome"] not in {"completed", "invalid"}]
-    in_order = sorted(failed, key=itemgetter("started"))
-    return _reasons((row, programs(row)) for row in in_order)
+    yield from _reasons((row, programs(row)) for row in sorted(failed, key=itemgetter("started")))
 
 
-def _reasons(rows: Iterable[tuple[Row, tuple[str, ...]]]) -> tuple[Reason, ...]:
-    """Count the reasons of attempts, which are in order of time; the commonest first."""
+def _reasons(rows: Iterable[tuple[Row, tuple[str, ...]]]) -> Iterator[dict[str, Any]]:
+    """Yield the reasons of attempts, which are in order of time; the commonest first.
+
+    Reasons that differ only in their numbers, such as a lateness, count as one; the latest stands
+    for all.
+    """
     counts: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
     latest: dict[tuple[str, str, tuple[str, ...]], str] = {}
     for row, programs in rows:
@@ -148,9 +129,35 @@ def _reasons(rows: Iterable[tuple[Row, tuple[str, ...]]]) -> tuple[Reason, ...]:
         kind = (row["outcome"], _NUMBER.sub("0", reason), programs)
         counts[kind] += 1
         latest[kind] = reason
-    return tuple(
-        Reason(latest[kind], count, kind[0], kind[2]) for kind, count in counts.most_common()
-    )
+    for kind, count in counts.most_common():
+        outcome, _, programs = kind
+        about = {"count": count, "outcome": outcome, "programs": ", ".join(programs)}
+        yield about | {"reason": latest[kind]}
+
+
+def _ended(results: Results, row: Row) -> dict[str, Any]:
+    levels = results.levels(row)
+    names = ("started", "block", "trial", "attempt", "levels", "outcome", "reason", "treatment")
+    known = {**row, "levels": dict(levels), "treatment": whole_treatment(levels)}
+    return {name: known[name] for name in names}
+
+
+def _treatment(sample: Sample, found: Estimate | None, scale: NumberFormat) -> dict[str, Any]:
+    return {
+        "levels": dict(sample.levels),
+        "treatment": whole_treatment(sample.levels),
+        "n": sample.n,
+        "completed": sample.tally.completed,
+        "planned": sample.tally.planned,
+        "estimate": None if found is None else _numbers(found),
+        "median": DASH if found is None else scale.bounded(found.median),
+        "interval": "" if found is None else bracketed(scale, found.interval),
+    }
+
+
+def _numbers(found: Estimate) -> dict[str, Any]:
+    interval = None if found.interval is None else asdict(found.interval)
+    return {"median": asdict(found.median), "interval": interval}
 
 
 def _missing(results: Results, last: Sequence[Row]) -> dict[TreatmentKey, int]:
