@@ -1,7 +1,6 @@
 """Guests: User Mode Linux, whose clock jumps to the next timer when all its processes wait.
 
-Not here: building the kernel (``packages/guest_kernel``), what a guest does (``trial/guest``).
-Start at ``boot``, which runs one guest.
+Start at ``outside``, which makes an attempt in a guest, and ``boot``, which runs one guest.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ has them. So each library that uses them is told not to:
 * OpenSSL and BoringSSL read a variable. BoringSSL mixes RDRAND into its randomness on processors of
   Intel; OpenSSL's default source of entropy is the kernel.
 * GNU's C++ library has no such variable: ``std::random_device`` takes numbers from RDSEED. So
-  ``packages/linux/random_device.c`` is loaded before it. This library has functions of the same
+  ``linux/random_device.c`` is loaded before it. This library has functions of the same
   names, which take the numbers from the kernel.
 
 A program that uses these instructions itself, or contains the C++ library, gets other numbers in
