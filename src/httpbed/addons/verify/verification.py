@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from httpbed.experiment.trial import Record, Trial
 from httpbed.store import attempts, campaign_design, campaign_files, layout, table_cache, tables
 from httpbed.store.campaign import Campaign
 from httpbed.store.damage import Damage
-from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, MANIFEST, RUNS
+from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, MANIFEST, RUNS, SIGNATURE
 from httpbed.store.table_cache import StoredTables, UnreadableTablesError
 from httpbed.store.tables import ATTEMPTS, BATCH, ORDER, TABLES, KnownAttempt
 
@@ -66,6 +67,8 @@ def _of_archive(campaign: Campaign) -> Verification:
     """Verify the tables: an archive has no files of attempts."""
     planned = len(campaign.design())
     notes = ("it is an archive, made without the files of its attempts", *_beside(campaign))
+    if not os.path.lexists(campaign.directory / SIGNATURE):
+        notes = (*notes, "unsigned tables: nobody vouches that they are those of the attempts")
     if INDEX not in campaign.files():
         notes = (*notes, f"{MANIFEST} does not cover the tables; that of a new archive of it does")
     try:
