@@ -271,3 +271,10 @@ def test_a_long_line_is_cut() -> None:
     (mistake,) = parser.read("{" * 5000).mistakes
     assert mistake.reason.endswith(" ...")
     assert len(mistake.reason) < 200
+
+
+def test_a_campaigns_workload_may_have_a_key_that_was_taken_out() -> None:
+    text = (ROOT / "experiments/zhang2023/losses.toml").read_text()
+    earlier = text.replace('kind = "page"', 'kind = "page"\ncpu_slowdown = 4')
+    assert any("cpu_slowdown" in mistake.place for mistake in parser.read(earlier).mistakes)
+    assert not parser.read_stored(earlier).mistakes
