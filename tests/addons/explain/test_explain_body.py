@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from httpbed.addons.explain import explain_body, page_report
 from httpbed.addons.explain.explain_report import Shown
+from httpbed.addons.explain.page_report import ShownLoads, Unread
+from httpbed.addons.pages import loads
+from httpbed.addons.pages.load.browser_load import BrowserLoad
+from httpbed.addons.pages.loads import PageTrial
+from httpbed.addons.pages.report import critical_path_report
 from httpbed.base.errors import ConfigError
+from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs
 from httpbed.results import attempts
 from page_campaigns import page_campaign
@@ -44,7 +51,9 @@ def test_a_campaign_without_any_readable_load_is_a_mistake(tmp_path: Path) -> No
     results = page_campaign(tmp_path, only={"http_version": "none"})
     rows = [*attempts.valid(results)]
     with pytest.raises(ConfigError) as refused:
-        explain_body._explain_pages(results, rows, None, "text", CATALOG, tries=False)
+        explain_body._explain_pages(
+            results, rows, None, "text", CATALOG, tries=False, is_pair=False
+        )
     (mistake,) = refused.value.mistakes
     assert mistake.place == str(results.directory)
     assert mistake.remedy
@@ -63,3 +72,35 @@ def test_the_page_follows_no_link_out_of_a_campaign(
     assert own.read_text() == "mine"
     assert not page.is_symlink()
     assert str(page) in capsys.readouterr().out
+
+
+def test_a_load_that_fetched_nothing_says_why_and_where_to_look(tmp_path: Path) -> None:
+    load = BrowserLoad("https://server/", "refused", "net::ERR_QUIC_PROTOCOL_ERROR")
+    one = Unread("1/t", PageTrial(1, "t", 1, {}, "failed", load), "failed")
+    results = page_campaign(tmp_path, only={"http_version": "none"})
+    (answer,) = map(str, ShownLoads(results, [], [one]).document(draws=False).answer)
+    assert "1/t failed, and its browser fetched nothing (refused: net::ERR_QUIC" in answer
+    assert "httpbed report --trial 1/t" in answer
+
+
+def test_a_load_that_was_cut_off_says_that_its_path_is_not_whole(tmp_path: Path) -> None:
+    results = page_campaign(tmp_path, only={"http_version": "2"})
+    row = next(row for row in attempts.valid(results) if row["http_version"] == "2")
+    trial = loads.read(results, row)
+    assert trial is not None
+    cut = replace(trial.load, ended="time limit", reason="3 requests were open")
+    path = critical_path_report.of_trial(results, replace(trial, load=cut))
+    assert path is not None
+    text = ". ".join(critical_path_report.sentences(path))
+    assert text.endswith(
+        "not whole (time limit: 3 requests were open); the path is that of what had arrived"
+    )
+
+
+def test_packets_that_the_kernel_carried_count_as_none(tmp_path: Path) -> None:
+    results = page_campaign(tmp_path, only={"http_version": "2"})
+    row = next(row for row in attempts.valid(results) if row["http_version"] == "2")
+    (results.artifact_folder(row) / PACKET_LOG).touch()
+    assert not page_report.needs_packets(results, row, is_compared=True)
+    kernels = replace(results, manifest={**results.manifest, "link": {"backend": "tbf"}})
+    assert page_report.needs_packets(kernels, row, is_compared=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from httpbed.addons.explain.explanation import Place, Remains, Unexplained
 from httpbed.addons.explain.lifts import Lift, Rung
 from httpbed.addons.explain.page_division import ExplainedLoad
 from httpbed.addons.explain.page_report import ShownLoad, ShownLoads
+from httpbed.addons.explain.page_turns import LESS_URGENT
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import driver_output, timing
 from httpbed.addons.pages.load.critical_path import RESPONSE
@@ -54,8 +56,8 @@ def left(folder: Path, described: Scenario) -> Remains:
     return Remains(place, folder, described, "virtual", CATALOG, "completed", None)
 
 
-def explained(name: str, folder: Path) -> ExplainedLoad:
-    one = page_division.of_attempt(left(folder, unpacked(name, folder)), metric="page_load_time")
+def explained(name: str, folder: Path, metric: str = "page_load_time") -> ExplainedLoad:
+    one = page_division.of_attempt(left(folder, unpacked(name, folder)), metric=metric)
     assert isinstance(one, ExplainedLoad)
     return one
 
@@ -88,6 +90,45 @@ def test_a_request_that_the_link_lost_was_no_wait_for_the_server(tmp_path: Path)
     assert "Data that had arrived waited behind lost packets" in ". ".join(one.sentences())
     assert costs["timeout"] > 0.3 * NS
     assert costs.get("server", 0) < 0.01 * NS
+
+
+WITHOUT_IMAGES_S = {"2": 0.222696, "3": 0.185636}
+"""The same page without the less urgent images: its largest contentful paint."""
+
+
+@pytest.mark.parametrize("version", WITHOUT_IMAGES_S)
+def test_what_less_urgent_images_cost_an_urgent_one_is_what_the_page_takes_less_without_them(
+    version: str, tmp_path: Path
+) -> None:
+    """nginx sends twelve images with u=3 before one with u=1, which a script asked for."""
+    name = f"less-urgent-first-h{version}"
+    one = explained(name, tmp_path, "largest_contentful_paint")
+    cost_s = one.division.costs()["other responses"] / NS
+    saved_s = one.path.path.whole_s - WITHOUT_IMAGES_S[version]
+    assert cost_s == pytest.approx(saved_s, rel=0.01)
+    hero = one.each[-1]
+    assert hero.behind is not None
+    assert hero.request.url.endswith("/hero.svg")
+    assert set(hero.behind.bytes) == {LESS_URGENT}
+    assert len(hero.behind.of) == 12
+    assert hero.behind.connection_share > 0.99
+    assert "is less urgent (u=3 before u=1), and the server sent it first" in str(one.sentences())
+    # The last byte of the page waits for all of them, in any order.
+    load = explained(name, tmp_path, "page_load_time")
+    assert load.division.costs().get("other responses", 0) < 0.01 * load.division.whole
+
+
+def test_a_browser_that_reads_late_has_its_only_connection(tmp_path: Path) -> None:
+    """Without a CPU the browser had the last byte long after it had come."""
+    described = unpacked("held-h3", tmp_path)
+    recorded = evidence.recorded(tmp_path, described, "virtual")
+    load = driver_output.read(tmp_path / loads.CLIENT)
+    zero = page_timeline.navigation_ns(
+        evidence.json_object(tmp_path / LINK_RESULT), load, recorded.origin
+    )
+    late = [replace(one, ended_s=(one.ended_s or 0.0) + 20.0) for one in load.requests]
+    found = page_connections.carriers(recorded, replace(load, requests=tuple(late)), zero)
+    assert len(found) == 1
 
 
 def test_each_of_several_connections_is_found_by_its_bytes(tmp_path: Path) -> None:
@@ -134,6 +175,27 @@ def test_the_page_has_each_response_with_its_causes_and_what_was_lifted(tmp_path
     assert load["not_divided"] == ""
 
 
+def test_a_pair_says_what_the_causes_differ_by_and_what_was_lifted_of_that(tmp_path: Path) -> None:
+    fast = explained("held-h3", tmp_path / "fast")
+    slow = explained("short-queue-h2", tmp_path / "slow")
+    fast, slow = (
+        replace(one, trial=name, path=replace(one.path, trial=replace(one.path.trial, trial=name)))
+        for name, one in (("f", fast), ("s", slow))
+    )
+    between = explained("lost-request-h2", tmp_path / "between")
+    lifted = between if between.division.whole < slow.division.whole else fast
+    results = page_campaign(tmp_path / "campaign", only={"http_version": "none"})
+    shown = ShownLoads(results, [ShownLoad(one.path, one, None) for one in (fast, slow)], [])
+    rung = Rung(Lift("congestion window", "a longer queue", {}), slow, lifted)
+    texts = [*map(str, shown.lifted({(1, "s"): [rung]}).document(draws=False).answer)]
+    by_cause = texts[-2].partition("By cause: ")[2]
+    assert "congestion window" in by_cause
+    assert "With all of that" in texts[-1]
+    found = shown.values()["difference_by_cause"]
+    assert sum(found["causes"].values()) == pytest.approx(found["seconds"])
+    assert (found["fast"], found["slow"]) == ([1, "f"], [1, "s"])
+
+
 def test_a_slow_load_without_packets_says_what_is_not_known(tmp_path: Path) -> None:
     one = explained("held-h3", tmp_path)
     (tmp_path / "packets.tsv").unlink()
@@ -141,5 +203,7 @@ def test_a_slow_load_without_packets_says_what_is_not_known(tmp_path: Path) -> N
     other = page_division.of_attempt(left(tmp_path, described), metric="page_load_time")
     assert isinstance(other, Unexplained)
     shown = ShownLoad(one.path, other, None)
-    assert [*shown.sentences()][-1].endswith("came late: it kept no packets")
+    assert [*shown.sentences()][-1].endswith(
+        "came late: it kept no packets; explain without --no-run runs it again with them"
+    )
     assert shown.values()["responses"] is None

@@ -116,6 +116,12 @@ CAUSES = (
         "a link without competitors",
     ),
     Cause(
+        "other responses",
+        "#6b7fd7",
+        "the link carries responses that the page did not wait for before one that it did",
+        "a server that sends urgent responses first (RFC 9218), or fewer requests beside them",
+    ),
+    Cause(
         "repeated bytes",
         "#e08283",
         "the link carries bytes that it delivers twice",

@@ -13,6 +13,7 @@ from typing import Any
 
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import Explained, duration_text
+from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.transfer import NS
 
 MAX_NAMED = 5
@@ -40,21 +41,30 @@ class Difference:
         parts = [(name, after.get(name, 0) - before.get(name, 0)) for name in BY_NAME]
         return sorted((part for part in parts if part[1]), key=lambda one: -abs(one[1]))
 
-    def sentence(self, fast: str, slow: str) -> str:
-        """Say it with the names of the two, without the full stop."""
-        named = [
+    def named(self) -> str:
+        """Return the largest parts in words."""
+        return ", ".join(
             f"{'+' if ns > 0 else '-'}{duration_text(abs(ns))} {name}"
             for name, ns in self.causes[:MAX_NAMED]
             if abs(ns) >= WORTH * self.whole
-        ]
-        return f"{slow} took {duration_text(self.whole)} longer than {fast}: {', '.join(named)}"
+        )
+
+    def sentence(self, fast: str, slow: str) -> str:
+        """Say it with the names of the two, without the full stop."""
+        return f"{slow} took {duration_text(self.whole)} longer than {fast}: {self.named()}"
 
     def closed(self, after: Explained) -> float:
         """Return which share of the difference a lifted trial does not have any more."""
         return (self.slow.division.whole - after.division.whole) / max(1, self.whole)
 
-    def closing(self, fast: str, slow: str, after: Explained) -> str:
-        """Say how near the slower one comes with what was lifted, without the full stop."""
+    def closing(self, fast: str, slow: str, ladder: Sequence[Rung]) -> str:
+        """Say how near the slower one comes with what was lifted, without the full stop.
+
+        Empty if nothing that was lifted saved anything.
+        """
+        kept = [rung.after for rung in ladder if rung.is_kept]
+        if not kept or not isinstance(after := kept[-1], Explained):
+            return ""
         share = self.closed(after)
         took = duration_text(after.division.whole)
         if share >= 1:

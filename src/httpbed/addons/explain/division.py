@@ -75,7 +75,7 @@ class Period:
     cause: str
     surety: Surety
     detail: str = ""
-    """The kind of a timeout."""
+    """The kind of a timeout, or of other responses."""
 
     @property
     def lasts(self) -> int:
@@ -489,6 +489,7 @@ class _Answer:
         yield Period(lost, asked, "timeout", "seen", "a request was lost")
 
 
-BUSY = frozenset({"link", "others on the link", "repeated bytes"})
+OTHER_RESPONSES = "other responses"
+BUSY = frozenset({"link", "others on the link", "repeated bytes", OTHER_RESPONSES})
 PARTIAL = frozenset({"late acknowledgements", "sender's reaction"})
 """Causes that lengthen the wait for another one."""

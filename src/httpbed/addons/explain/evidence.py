@@ -52,6 +52,10 @@ MAX_BYTES = 2**31
 MAX_KEYLOG_BYTES = 2**20
 
 
+AGAIN = "explain without --no-run runs it again"
+OVER_THE_EMULATOR = f"{AGAIN} over the emulator"
+
+
 class NoTransferError(ValueError):
     """An attempt cannot be divided; the reason is a part of a sentence."""
 
@@ -169,16 +173,17 @@ def json_object(path: Path) -> dict[str, Any]:
         text = untrusted_files.text(path, most=64 * 2**20)
         return dict(json.loads(text))
     except (OSError, ValueError):
-        raise NoTransferError(f"its {path.name} is missing or damaged") from None
+        reason = f"its {path.name} is missing or damaged; {AGAIN}"
+        raise NoTransferError(reason) from None
 
 
 def _packets(artifacts: Path, result: Mapping[str, Any]) -> tuple[PacketLog, Headers]:
     if result.get("backend") == "observer":
         reason = "the kernel carried its packets, and does not tell which it dropped, and when"
-        raise NoTransferError(reason)
+        raise NoTransferError(f"{reason}; {OVER_THE_EMULATOR}")
     files = artifacts / PACKET_LOG, artifacts / CAPTURE
     if not all(file.is_file() for file in files):
-        raise NoTransferError("it kept no packets")
+        raise NoTransferError(f"it kept no packets; {AGAIN} with them")
     if files[1].stat().st_size > MAX_BYTES:
         raise NoTransferError("its capture is larger than 2 GiB")
     try:
@@ -200,7 +205,8 @@ def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any
         if one["link"] == name and one["client"] in clients and one["client_first_ns"] is not None
     ]
     if not near:
-        raise NoTransferError("its client sent nothing")
+        reason = "its client sent nothing; httpbed report --trial shows what it printed"
+        raise NoTransferError(reason)
     return near
 
 

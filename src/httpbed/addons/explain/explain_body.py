@@ -28,7 +28,7 @@ from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
 from httpbed.addons.explain.explanation import explain, explained, place_of, typical_rows
 from httpbed.addons.explain.lifts import Rung
-from httpbed.addons.explain.page_report import ShownLoad, ShownLoads
+from httpbed.addons.explain.page_report import ShownLoad, ShownLoads, Unread
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.loads import METRIC_OF_PAGES
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
@@ -71,7 +71,7 @@ def run(
     results = query.read(directory)
     rows = pair(results, why) if why else _chosen(results, treatments, trial)
     if all(_is_page(results, row) for row in rows):
-        _explain_pages(results, rows, how, form, catalog, tries=tries and not why)
+        _explain_pages(results, rows, how, form, catalog, tries=tries, is_pair=bool(why))
         return
     require_covered(results, rows)
     if how and tries:
@@ -116,6 +116,11 @@ def _with_packets(
             continue
         found.append((repeated, other))
         notes += _shift(results, row, repeated, other)
+    if explain_report.is_over_the_kernel(results):
+        notes.append(
+            "the kernel carried the packets of this campaign; divided are repetitions over"
+            " the emulator"
+        )
     return _Found(found, notes, how.directory)
 
 
@@ -131,28 +136,35 @@ def _explain_pages(
     catalog: Catalog,
     *,
     tries: bool,
+    is_pair: bool,
 ) -> None:
     """Show the critical paths of loads, and what the responses on them wait for.
 
-    Loads run again that left nothing, as in an archive, or no packets of slow responses.
+    Loads run again that left nothing, as in an archive, or no packets of slow responses. Of a pair
+    both need packets, and the slower one climbs.
     """
     is_archive = any(loads.read(results, row) is None for row in rows)
     if how and (tries or is_archive):
         how = again.exact(results, {place_of(results, row).cell for row in rows}, how)
-    found = _with_packets(results, rows, how, lambda row: page_report.needs_packets(results, row))
-    every, unread = list[ShownLoad](), list[str]()
+    is_missing = partial(page_report.needs_packets, results, is_compared=is_pair)
+    found = _with_packets(results, rows, how, is_missing)
+    every, unread = list[ShownLoad](), list[Unread]()
     for read_from, row in found.rows:
         some = page_report.read(read_from, [row], catalog)
         every += some.found
         unread += some.unread
     if not every:
-        reason = f"has no readable load: {', '.join(unread)}"
-        raise ConfigError([Mistake(str(results.directory), reason, "run the experiment again")])
+        more = f", and so for {len(unread) - 1} more" if unread[1:] else ""
+        reason = f"has no load to explain: {unread[0].sentence()}{more}"
+        raise ConfigError([Mistake(str(results.directory), reason, unread[0].remedy)])
     shown = ShownLoads(results, every, unread, found.notes)
     if how and tries:
         metric = results.experiment.report.metric
         read = partial(page_division.of_attempt, metric=metric)
-        shown = shown.lifted(again.ladders(results, shown.divided, how, read=read))
+        pair = difference.of(shown.divided) if is_pair else None
+        climbing = shown.divided if not is_pair else [pair.slow] if pair else []
+        fast = pair.fast if pair else None
+        shown = shown.lifted(again.ladders(results, climbing, how, fast, read=read))
     _print(shown, form, found.directory)
 
 
@@ -164,7 +176,8 @@ def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> l
     rows = [row for row in rows if _fits(row, wanted)]
     if not rows:
         reason = "no valid trial of such a treatment" if wanted else "no valid trial"
-        raise ConfigError([Mistake(str(results.directory), f"has {reason}")])
+        remedy = "httpbed report --status says why; httpbed run again, or --clock virtual"
+        raise ConfigError([Mistake(str(results.directory), f"has {reason}", remedy)])
     return typical_rows(results, rows)
 
 

@@ -115,9 +115,8 @@ class Shown:
         if pair := difference.of(self.known):
             names = title(pair.fast), title(pair.slow)
             yield Sentence(pair.sentence(*names))
-            kept = [answer.after for answer in self._ladder(pair.slow) if answer.is_kept]
-            if self.is_pair and kept and isinstance(kept[-1], Explained):
-                yield Sentence(pair.closing(*names, kept[-1]))
+            if self.is_pair and (closing := pair.closing(*names, self._ladder(pair.slow))):
+                yield Sentence(closing)
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document."""
@@ -343,8 +342,14 @@ def _kernel(row: Explained) -> Iterator[str]:
 
 
 def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
-    """Whether an attempt kept its packets."""
-    return (results.artifact_folder(row) / PACKET_LOG).is_file()
+    """Whether an attempt kept its packets, of links that the emulator carried."""
+    is_kept = (results.artifact_folder(row) / PACKET_LOG).is_file()
+    return is_kept and not is_over_the_kernel(results)
+
+
+def is_over_the_kernel(results: Results) -> bool:
+    """Whether the kernel carried a campaign's packets, so that nothing shows which it dropped."""
+    return bool(results.manifest.get("link", {}).get("backend") == "tbf")
 
 
 def _rows(source: ReportInput) -> Sequence[Mapping[str, Any]]:

@@ -46,7 +46,7 @@ from httpbed.store.results import Results
 SLIGHT = 0.05
 """Share of the time below which no cause is worth a sentence."""
 DIGITS = units.SHORT_DIGITS
-NEEDS_NO_LIFTING = BUSY - {"repeated bytes"}
+NEEDS_NO_LIFTING = frozenset({"link", "others on the link"})
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,9 @@ class Divided(Place):
     def sentences(self) -> list[str]:
         """Say what took the time, the dearest first; each without its full stop."""
         whole, costs = self.division.whole, self.division.costs()
+        link_ns = sum(costs.get(name, 0) for name in BUSY - {"repeated bytes"})
+        link = f"the link was busy for {duration_text(link_ns)} ({_share(link_ns, whole)})"
         busy = sum(costs.get(name, 0) for name in NEEDS_NO_LIFTING)
-        link = f"the link was busy for {duration_text(busy)} ({_share(busy, whole)})"
         time = f"{duration_text(whole)}, of which {link}"
         texts = [self.opening(time)]
         for name, cost in self.ranked[:MAX_NAMED]:

@@ -17,7 +17,8 @@ window*'s:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -70,8 +71,9 @@ class Carrier:
         if not self._standing or plain.rounds is None:
             return plain
         spans = sorted((one.begin, one.end) for one in (*self._standing, *_shrunk(plain.rounds)))
+        held = [Period(begin, end, "fixed window", "inferred") for begin, end in spans]
         costs, forces = (
-            tuple(joined(itertools.chain.from_iterable(_held(one, spans) for one in some)))
+            tuple(joined(recast(some, "congestion window", held)))
             for some in (plain.periods, plain.in_force)
         )
         return Division(costs, forces, plain.rounds)
@@ -150,17 +152,21 @@ def _whole(run: Sequence[Plateau]) -> Plateau:
     return Plateau(run[0].begin, run[-1].end, payload, len(run))
 
 
-def _held(period: Period, spans: Sequence[tuple[int, int]]) -> Iterator[Period]:
-    """Yield a period, in some times a fixed window in place of a congestion window."""
-    if period.cause != "congestion window":
-        yield period
-        return
-    at = period.begin
-    for begin, end in spans:
-        first, last = max(begin, at), min(end, period.end)
-        if last <= first:
-            continue
-        yield replace(period, begin=at, end=first)
-        yield replace(period, begin=first, end=last, cause="fixed window")
-        at = last
-    yield replace(period, begin=at)
+def recast(periods: Iterable[Period], cause: str, others: Sequence[Period]) -> Iterator[Period]:
+    """Yield periods, within the times of others as those in place of a cause.
+
+    The others are sorted, and none ends before an earlier one.
+    """
+    ends = [one.end for one in others]
+    for period in periods:
+        at = period.begin
+        if period.cause == cause:
+            for other in itertools.islice(others, bisect(ends, at), None):
+                first, last = max(other.begin, at), min(other.end, period.end)
+                if first >= period.end:
+                    break
+                if last > first:
+                    yield replace(period, begin=at, end=first)
+                    yield replace(other, begin=first, end=last)
+                    at = last
+        yield replace(period, begin=at)

@@ -2,7 +2,9 @@
 
 A browser names its connections, and not their ports. While a connection's responses are under way,
 it brings their bytes, and the last of them when the browser has the last byte. So each connection
-of the browser is the one whose bytes and ends differ least, and no two are the same.
+of the browser is the one whose bytes and ends differ least, and no two are the same. One whose
+bytes differ by half is none, unless there is only one: a small document comes with a handshake.
+A browser without a CPU reads late, so ends alone refuse none.
 """
 
 from __future__ import annotations
@@ -39,16 +41,19 @@ class Candidate:
         order = came[np.argsort(data.arrived[came], kind="stable")]
         return data.arrived[order], np.concatenate([[0], np.cumsum(data.payload[order])])
 
-    def error(self, spans: Sequence[Span]) -> float:
-        """Return the bytes by which it differs from a browser's record of some times."""
+    def errors(self, spans: Sequence[Span]) -> tuple[float, float]:
+        """Return by how much it differs from a browser's record of some times, in bytes.
+
+        First by its bytes, then by the ends of its bytes.
+        """
         times, sums = self._arrived
-        total = 0.0
+        differing = late = 0.0
         for span in spans:
             low, high = np.searchsorted(times, [span.begin, span.end], side="right")
-            total += abs(float(sums[high] - sums[low]) - span.bytes)
+            differing += abs(float(sums[high] - sums[low]) - span.bytes)
             last = int(times[high - 1]) if high > low else span.begin
-            total += span.bytes * (span.end - last) / max(1, span.end - span.begin)
-        return total
+            late += span.bytes * (span.end - last) / max(1, span.end - span.begin)
+        return differing, late
 
 
 @dataclass(frozen=True)
@@ -73,15 +78,19 @@ def carriers(recorded: Recorded, load: BrowserLoad, zero: int) -> Mapping[str, T
     largest = sorted(recorded.connections, key=lambda one: -int(one["server_bytes"]))
     transfers = (recorded.transfer(one) for one in largest[:MAX_CONNECTIONS])
     found = [Candidate(replace(one, has_small_answers=True)) for one in transfers]
+    is_only = len(found) == len(named) == 1
     errors = list[tuple[float, str, int]]()
     for name, requests in named.items():
         spans = [*_spans(requests, zero)]
         whole = max(1, sum(span.bytes for span in spans))
-        errors += [(one.error(spans) / whole, name, place) for place, one in enumerate(found)]
+        for place, one in enumerate(found):
+            differing, late = one.errors(spans)
+            if is_only or differing <= MAX_ERROR * whole:
+                errors.append(((differing + late) / whole, name, place))
     matched = dict[str, Transfer]()
     taken = set[int]()
-    for error, name, place in sorted(errors):
-        if error <= MAX_ERROR and name not in matched and place not in taken:
+    for _, name, place in sorted(errors):
+        if name not in matched and place not in taken:
             matched[name] = found[place].transfer
             taken.add(place)
     return matched

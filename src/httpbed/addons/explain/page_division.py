@@ -24,10 +24,11 @@ from httpbed.addons.explain import (
     explanation,
     page_connections,
     page_timeline,
+    page_turns,
     page_windows,
     windows,
 )
-from httpbed.addons.explain.division import Division, Period, joined
+from httpbed.addons.explain.division import OTHER_RESPONSES, Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import (
     Divided,
@@ -37,7 +38,8 @@ from httpbed.addons.explain.explanation import (
     Remains,
     Unexplained,
 )
-from httpbed.addons.explain.page_carrier import Carrier
+from httpbed.addons.explain.page_carrier import Carrier, recast
+from httpbed.addons.explain.page_turns import Behind, Turns
 from httpbed.addons.explain.transfer import NS, Transfer
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import driver_output, timing
@@ -69,6 +71,8 @@ class Response(Division):
     """A response on a critical path, in ns since the navigation."""
 
     request: PageRequest
+    behind: Behind | None = None
+    """What the link carried of other responses meanwhile."""
 
     @property
     def lasts(self) -> int:
@@ -85,6 +89,11 @@ class Responses(Divided):
     """The responses on a path one after the other, as one division."""
 
     subject: ClassVar[str] = "the responses on the path"
+    behind: str = ""
+    """What the link carried first, in words."""
+
+    def _how(self, name: str) -> str:
+        return self.behind if name == OTHER_RESPONSES and self.behind else super()._how(name)
 
     def opening(self, time: str) -> str:
         """Say how long they took."""
@@ -107,7 +116,12 @@ class ExplainedLoad(Explained):
             None,
         )
         place = (self.block, self.trial, self.levels, self.attempt)
-        return Responses(*place, "completed", divided, self.held)
+        return Responses(*place, "completed", divided, self.held, self._behind())
+
+    def _behind(self) -> str:
+        """Say what the link carried before the response that waited longest for its turn."""
+        waited = max(self.each, key=lambda one: one.costs_of({OTHER_RESPONSES}))
+        return waited.behind.sentence(self.path.resource(waited.request)) if waited.behind else ""
 
     def sentences(self) -> list[str]:
         """Say what is on the path, and what its responses waited for."""
@@ -127,6 +141,7 @@ class ExplainedLoad(Explained):
                 "begin_s": one.periods[0].begin / NS,
                 "end_s": one.periods[-1].end / NS,
                 "costs_s": {name: cost / NS for name, cost in one.costs().items()},
+                "behind": one.behind.values() if one.behind else None,
             }
             for one in self.each
         ]
@@ -205,7 +220,7 @@ class PagePackets:
         carriers = {
             name: self._carrier(name, one, path.trial.load) for name, one in self.transfers.items()
         }
-        every = [*_divided(path, carriers)]
+        every = [*self._divided(path, carriers)]
         responses = [*_by_request(one for one in every if isinstance(one, Response))]
         known = [one for one in responses if one.request.connection in carriers]
         if not known:
@@ -237,6 +252,51 @@ class PagePackets:
         of_streams = (*page_windows.of_streams(self.described, self.catalog),)
         return Carrier(transfer, self.zero, bodies, of_streams, version)
 
+    def _divided(
+        self, path: LoadPath, carriers: Mapping[str, Carrier]
+    ) -> Iterator[Response | Division]:
+        """Yield the path's parts in order: parts of responses, and what lies between them."""
+        version = self.described.hops()[0].http_version
+        turns = page_turns.of_load(self.transfers, path.trial.load, self.zero, version)
+        for (_, is_response), group in itertools.groupby(path.path.steps, _kind):
+            steps = [*group]
+            request = steps[0].request
+            if not is_response or request is None:
+                periods = tuple(_as_causes(steps))
+                yield Division(periods, periods, None)
+                continue
+            begin, end = (round(at * NS) for at in (steps[0].begin_s, steps[-1].end_s))
+            carrier = carriers.get(request.connection)
+            if carrier is None:
+                periods = (Period(begin, end, "unknown", "inferred"),)
+                yield Response(periods, periods, None, request)
+                continue
+            behind = self._behind(request, path, carrier, turns)
+            spans = [
+                replace(one, begin=one.begin - carrier.shift, end=one.end - carrier.shift)
+                for one in (behind.spans if behind else ())
+            ]
+            costs, forces = (
+                tuple(joined(recast(_cut(some, begin, end, carrier.shift), "link", spans)))
+                for some in (carrier.division.periods, carrier.division.in_force)
+            )
+            yield Response(costs, forces, None, request, behind)
+
+    def _behind(
+        self, request: PageRequest, path: LoadPath, carrier: Carrier, turns: Turns
+    ) -> Behind | None:
+        """Return what the link carried before a response on the path that the page waited for."""
+        of_request = [
+            step for step in path.path.steps if step.request == request and step.what in RESPONSE
+        ]
+        begin, end = (
+            round(at * NS) + carrier.shift for at in (of_request[0].begin_s, of_request[-1].end_s)
+        )
+        # The page's moment waits for the bytes of what it needs, in any order.
+        spared = path.path.needed if request == path.path.requests[-1] else frozenset[str]()
+        heard = page_turns.heard_ns(request, carrier.transfer, self.zero)
+        return turns.behind(request, heard, (begin, end), spared)
+
     def _held(self, one: Response, carrier: Carrier) -> Held | None:
         """Return the window that held a response for longest; None without any."""
         begin, end = (at + carrier.shift for at in (one.periods[0].begin, one.periods[-1].end))
@@ -251,28 +311,6 @@ class PagePackets:
         return Held(plateau, of, carrier.transfer.path.product_bytes, bodies)
 
 
-def _divided(path: LoadPath, carriers: Mapping[str, Carrier]) -> Iterator[Response | Division]:
-    """Yield the path's parts in order: parts of responses, and what lies between them."""
-    for (_, is_response), group in itertools.groupby(path.path.steps, _kind):
-        steps = [*group]
-        request = steps[0].request
-        if not is_response or request is None:
-            periods = tuple(_as_causes(steps))
-            yield Division(periods, periods, None)
-            continue
-        begin, end = (round(at * NS) for at in (steps[0].begin_s, steps[-1].end_s))
-        carrier = carriers.get(request.connection)
-        if carrier is None:
-            periods = (Period(begin, end, "unknown", "inferred"),)
-            yield Response(periods, periods, None, request)
-            continue
-        costs, forces = (
-            tuple(_cut(some, begin, end, carrier.shift))
-            for some in (carrier.division.periods, carrier.division.in_force)
-        )
-        yield Response(costs, forces, None, request)
-
-
 def _by_request(parts: Iterable[Response]) -> Iterator[Response]:
     """Yield each response once, though other steps may lie between two parts of it."""
     groups = defaultdict[str, list[Response]](list)
@@ -284,6 +322,7 @@ def _by_request(parts: Iterable[Response]) -> Iterator[Response]:
             tuple(period for part in some for period in part.in_force),
             None,
             some[0].request,
+            some[0].behind,
         )
 
 

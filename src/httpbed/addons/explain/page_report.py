@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.addons.explain import (
+    difference,
+    evidence,
     explain_figures,
     explain_report,
     explanation,
@@ -19,12 +21,13 @@ from httpbed.addons.explain import (
     page_windows,
 )
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.explanation import Unexplained, duration_text
+from httpbed.addons.explain.explanation import Explained, Unexplained, duration_text
 from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.page_division import ExplainedLoad
 from httpbed.addons.explain.page_windows import HeldLoad
 from httpbed.addons.pages import loads
-from httpbed.addons.pages.load.critical_path import SERVER, SLOWER, CriticalPath
+from httpbed.addons.pages.load.critical_path import BEHIND, SERVER, SLOWER, CriticalPath, Step
+from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.addons.pages.report.critical_path_report import LoadPath
 from httpbed.programs.catalog import Catalog
@@ -45,28 +48,37 @@ from httpbed.store.results import Results
 
 Row = Mapping[str, Any]
 SLOW = 0.05
-"""Share of a path from which on waits for a server or for slow bodies are worth packets."""
+"""Share of a path from which on waits for a server, slow bodies or turns are worth packets."""
 SINCE_NAVIGATION = "time since the navigation (s)"
 SHOWN = 0.01
 """Share of a path below which a response has no row."""
 
 
 def is_slow(path: CriticalPath) -> bool:
-    """Whether responses on a path came later than the link carries, for long enough to ask why."""
-    slow_s = sum(step.lasts_s for step in path.steps if step.what in {SLOWER, SERVER})
+    """Whether responses on a path came later than they could, for long enough to ask why."""
+    slow_s = sum(step.lasts_s for step in path.steps if _is_to_explain(path, step))
     return slow_s >= SLOW * path.whole_s
 
 
-def needs_packets(results: Results, row: Row) -> bool:
+def _is_to_explain(path: CriticalPath, step: Step) -> bool:
+    """Whether packets can tell more of a step: of a turn, unless the moment waits for both."""
+    if step.what != BEHIND:
+        return step.what in {SLOWER, SERVER}
+    is_needed = step.behind is not None and step.behind.id in path.needed
+    return not (is_needed and step.request == path.requests[-1])
+
+
+def needs_packets(results: Results, row: Row, *, is_compared: bool = False) -> bool:
     """Whether running a load again would tell more of it.
 
-    It left none, or its responses are slow and it kept no packets.
+    It left none, or it kept no packets and its responses are slow, or are compared with others.
     """
     trial = loads.read(results, row)
     if trial is None:
         return True
     path = critical_path_report.of_trial(results, trial)
-    return bool(path and is_slow(path.path) and not explain_report.has_packets(results, row))
+    is_asked = path is not None and (is_compared or is_slow(path.path))
+    return is_asked and not explain_report.has_packets(results, row)
 
 
 @dataclass(frozen=True)
@@ -110,13 +122,37 @@ class ShownLoad:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A trial without a critical path."""
+
+    name: str
+    trial: PageTrial | None
+    """None: it left no load that can be read."""
+    outcome: str
+
+    def sentence(self) -> str:
+        """Say why it has none, without a full stop."""
+        if self.trial is None:
+            return f"Trial {self.name} left no readable load"
+        load = self.trial.load
+        why = f"{load.ended}: {load.reason}" if load.reason else load.ended
+        return f"Trial {self.name} {self.outcome}, and its browser fetched nothing ({why})"
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if self.trial is None:
+            return evidence.AGAIN
+        return f"httpbed report --trial {self.name} shows what its programs printed"
+
+
+@dataclass(frozen=True)
 class ShownLoads:
     """What ``httpbed explain`` shows of a campaign of page loads."""
 
     results: Results
     found: Sequence[ShownLoad]
-    unread: Sequence[str]
-    """Trials without a path."""
+    unread: Sequence[Unread]
     notes: Sequence[str] = ()
 
     @property
@@ -181,20 +217,42 @@ class ShownLoads:
         for load in self.found:
             name = f"{load.path.name}: " if len(self.found) > 1 else ""
             yield Sentence(name + ". ".join(load.sentences()))
-        yield from (Sentence(f"Trial {name} left no readable load") for name in self.unread)
-        if found := critical_path_report.difference(self.paths):
-            yield Sentence(". ".join(found.sentences()))
+        yield from (Sentence(f"{one.sentence()}; {one.remedy}") for one in self.unread)
+        yield from self._differences()
+
+    def _differences(self) -> Iterator[Sentence]:
+        """Say why the slowest load took longer than the fastest, and what was lifted of that."""
+        found = critical_path_report.difference(self.paths)
+        if found is None:
+            return
+        texts, pair = [*found.sentences()], difference.of(self.divided)
+        if pair is None or [_place(pair.fast), _place(pair.slow)] != [
+            _place(found.fast.trial),
+            _place(found.slow.trial),
+        ]:
+            yield Sentence(". ".join(texts))
+            return
+        yield Sentence(". ".join([*texts, f"By cause: {pair.named()}"]))
+        names, slow = (found.fast.name, found.slow.name), _place(pair.slow)
+        ladder = next(one.ladder for one in self.found if _place(one.path.trial) == slow)
+        if closing := pair.closing(*names, ladder):
+            yield Sentence(closing)
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        difference = critical_path_report.difference(self.paths)
+        found, pair = critical_path_report.difference(self.paths), difference.of(self.divided)
         return {
             "schema": 1,
             "loads": [load.values() for load in self.found],
-            "not_explained": list(self.unread),
-            "difference": difference.values() if difference else None,
+            "not_explained": [one.name for one in self.unread],
+            "difference": found.values() if found else None,
+            "difference_by_cause": pair.values() if pair else None,
             "notes": list(self.notes),
         }
+
+
+def _place(one: Explained | PageTrial) -> tuple[int, str]:
+    return one.block, one.trial
 
 
 def responses_table(found: Sequence[ExplainedLoad]) -> Table:
@@ -226,12 +284,12 @@ def responses_table(found: Sequence[ExplainedLoad]) -> Table:
 
 def read(results: Results, rows: Sequence[Row], catalog: Catalog) -> ShownLoads:
     """Read the critical paths of trials that load pages, and what their packets show."""
-    found, unread = list[ShownLoad](), list[str]()
+    found, unread = list[ShownLoad](), list[Unread]()
     for row in rows:
         trial = loads.read(results, row)
         path = critical_path_report.of_trial(results, trial) if trial else None
         if trial is None or path is None:
-            unread.append(f"{row['block']}/{row['trial']}")
+            unread.append(Unread(f"{row['block']}/{row['trial']}", trial, row["outcome"]))
             continue
         held = None
         if timeline := page_timeline.read(results, trial):

@@ -100,6 +100,9 @@ class PageRequest:
     has what the browser saw of it."""
     body_bytes: int = 0
     """Bytes of the decoded body."""
+    parts: tuple[tuple[float, int], ...] = ()
+    """When parts of its body arrived, and their bytes on the wire; empty if the browser did not
+    say."""
     queued_s: float | None = None
     """When the page requested it."""
     started_s: float | None = None

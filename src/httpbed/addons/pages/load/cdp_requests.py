@@ -33,6 +33,7 @@ class _RequestEvents:
     kind: str = ""
     body_bytes: int = 0
     body_wire_bytes: int = 0
+    parts: list[tuple[float, int]] = field(default_factory=list)
     wire_bytes: int | None = None
     """Bytes of a complete response's header and body."""
     ended: float | None = None
@@ -142,8 +143,13 @@ class RequestCollector:
 
     def _data(self, key: str, params: JsonObject) -> None:
         if events := self._last(key):
-            events.body_bytes += lenient_json.count(params, "dataLength")
-            events.body_wire_bytes += lenient_json.count(params, "encodedDataLength")
+            decoded = lenient_json.count(params, "dataLength")
+            encoded = lenient_json.count(params, "encodedDataLength")
+            events.body_bytes += decoded
+            events.body_wire_bytes += encoded
+            # A document's parts have no encoded length.
+            if (at := lenient_json.number(params, "timestamp")) is not None:
+                events.parts.append((at, encoded or decoded))
 
     def _finished(self, key: str, params: JsonObject) -> None:
         if events := self._last(key):
@@ -211,6 +217,7 @@ class _RequestBuilder:
             head_bytes=self._head_bytes(),
             is_left=self._is_left(),
             body_bytes=events.body_bytes,
+            parts=tuple((at - self.zero, size) for at, size in events.parts),
             queued_s=self._at(lenient_json.number(events.sent, "timestamp")),
             ended_s=self._at(events.ended),
             **self._timing(),

@@ -88,6 +88,8 @@ class CriticalPath:
 
     goal: Goal
     steps: tuple[Step, ...]
+    needed: frozenset[str] = frozenset()
+    """The requests that the moment waits for, by their IDs; on the path is the last of them."""
 
     @property
     def whole_s(self) -> float:
@@ -206,7 +208,8 @@ def critical_path(
     known, end_s = found
     reader = _Reader(load, round_trip_s, rate_bit_s)
     steps = [step for step in reader.steps(known, end_s) if step.lasts_s > 0]
-    return CriticalPath(known, tuple(steps[::-1])) if steps else None
+    needed = frozenset(request.id for request in reader.needed(known, end_s))
+    return CriticalPath(known, tuple(steps[::-1]), needed) if steps else None
 
 
 def _reached(load: BrowserLoad, goal: Goal) -> tuple[Goal, float] | None:
@@ -236,7 +239,9 @@ class _Reader:
 
     def steps(self, goal: Goal, end_s: float) -> Iterator[Step]:
         """Yield the steps, the last one first."""
-        request, at, seen = self._last_before(goal, end_s), end_s, set[str]()
+        needed = self.needed(goal, end_s)
+        request = max(needed, key=lambda one: (min(_end(one), end_s), _end(one)), default=None)
+        at, seen = end_s, set[str]()
         what = "after its last byte"
         for _ in range(MAX_STEPS):
             if request is None or request.id in seen:
@@ -250,13 +255,11 @@ class _Reader:
             request, what = self._cause(request, at), "until it asked for the next"
         yield Step(0.0, at, "browser", "before the navigation's request", None)
 
-    def _last_before(self, goal: Goal, end_s: float) -> PageRequest | None:
-        """Return the resource that a moment waited for last."""
+    def needed(self, goal: Goal, end_s: float) -> list[PageRequest]:
+        """Return the resources that a moment waited for."""
         before = [request for request in self._arrived if _begin(request) < end_s]
         if goal in {"onload_time", "page_load_time"}:
-            return max(
-                before, key=lambda request: (min(_end(request), end_s), _end(request)), default=None
-            )
+            return before
         image = largest_image(self.load) if goal == "largest_contentful_paint" else None
         needed = [
             request
@@ -264,7 +267,7 @@ class _Reader:
             if _end(request) <= end_s
             and (self._is_blocking(request) or (image and request.id == image.id))
         ]
-        return max(needed, key=_end, default=before[0] if before else None)
+        return needed or before[:1]
 
     def _is_blocking(self, one: PageRequest) -> bool:
         """Whether a page is not painted before a resource is there."""

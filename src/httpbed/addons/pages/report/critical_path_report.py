@@ -91,6 +91,10 @@ def sentences(one: LoadPath) -> Iterator[str]:
         yield f"Most of it was {', '.join(named)}"
     if late := _low_priority(one):
         yield late
+    load = one.trial.load
+    if load.ended != "loaded":
+        why = f"{load.ended}: {load.reason}" if load.reason else load.ended
+        yield f"The load is not whole ({why}); the path is that of what had arrived"
 
 
 def _place(one: LoadPath, step: Step) -> str:
