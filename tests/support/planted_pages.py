@@ -20,12 +20,13 @@ BROWSERS_S = 300.0
 LINK = {"rate": "4 Mbit/s", "delay": "20 ms", "time_limit": "60 s"}
 
 
-def explained(folder: Path, page: PlantedPage, clock: str) -> list[dict[str, Any]]:
-    """Load a page, and return what explain says of each load."""
+def explained(folder: Path, page: PlantedPage, clock: str, *options: str) -> list[dict[str, Any]]:
+    """Load a page, and return what explain says of each load; ``options`` are of the run."""
+    folder.mkdir(exist_ok=True)
     (folder / "site.har").write_text(har(page.entries))
     words = LINK | {"clock": clock, "versions": page.versions}
     (folder / "e.toml").write_text(experiment(**words))
-    done = httpbed("run", folder / "e.toml", "-o", folder / "c", within_s=BROWSERS_S)
+    done = httpbed("run", folder / "e.toml", "-o", folder / "c", *options, within_s=BROWSERS_S)
     assert done.returncode == 0, done.stderr
     told = httpbed("explain", folder / "c", "--json", "--no-run")
     assert told.returncode == 0, told.stderr
@@ -154,3 +155,22 @@ PLANTS = {
         "until it asked for the next", "/busy.js", versions='["2"]', computes=True,
     ),
 }  # fmt: skip
+
+
+def _urgent(others: int) -> PlantedPage:
+    """Return a page whose script asks for an urgent image when less urgent ones are under way."""
+    asks = (
+        "addEventListener('DOMContentLoaded', () => { const i = new Image(1000, 600);"
+        " i.fetchPriority = 'high'; i.src = '/hero.svg'; document.body.append(i); })"
+    )
+    images = "".join(
+        f"<img src=/other-{number}.svg width=20 height=20>" for number in range(others)
+    )
+    return PlantedPage(
+        (document(images, "<script src=/a.js></script>"), script("/a.js", asks),
+         *(hero(f"/other-{number}.svg", 100) for number in range(others)), hero()),
+        "behind other responses", "/hero.svg",
+    )  # fmt: skip
+
+
+LESS_URGENT_FIRST, WITHOUT_OTHERS = _urgent(12), _urgent(0)

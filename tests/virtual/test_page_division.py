@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+import planted_pages
+from httpbed.addons.explain.page_turns import LESS_URGENT
 from httpbed.addons.pages.load.critical_path import RESPONSE
+from planted_pages import LESS_URGENT_FIRST, WITHOUT_OTHERS
 from real_runs import httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.timeout(1800)]
@@ -31,6 +34,10 @@ report = { metric = "page_load_time" }
 
 [factors.stack.held]
 server = { implementation = "nginx", knobs = { http3_stream_buffer_size = "32k" } }
+client = { implementation = "chromium-headless-shell", http_version = "3" }
+
+[factors.stack.free]
+server = { implementation = "nginx", knobs = { http3_stream_buffer_size = "1m" } }
 client = { implementation = "chromium-headless-shell", http_version = "3" }
 
 [factors.stack.reno]
@@ -69,7 +76,7 @@ page = { objects = 1, size = "600 kB" }
 
 [[groups]]
 name = "held"
-levels = { stack = ["held"], link = ["wide"] }
+levels = { stack = ["held", "free"], link = ["wide"] }
 
 [[groups]]
 name = "others"
@@ -100,7 +107,8 @@ def explained(campaign: Path, *options: str) -> dict[str, dict[str, Any]]:
     """Return what explain says of the loads, by their link."""
     done = httpbed("explain", campaign, "--json", *options, within_s=RUN_S)
     assert done.returncode == 0, done.stderr
-    return {one["levels"]["link"]: one for one in json.loads(done.stdout)["loads"]}
+    loads = json.loads(done.stdout)["loads"]
+    return {one["levels"]["link"]: one for one in loads if one["levels"]["stack"] != "free"}
 
 
 def costs(load: dict[str, Any]) -> dict[str, float]:
@@ -141,3 +149,36 @@ def test_a_larger_buffer_removes_what_it_cost(campaign: Path) -> None:
     assert "fixed window" not in costs(after)
     assert after["seconds"] < load["seconds"]
     assert rung["saved_s"] == pytest.approx(load["seconds"] - after["seconds"], abs=EXACT_S)
+
+
+def test_the_slower_of_two_loads_is_as_fast_as_the_other_without_what_it_is_held_by(
+    campaign: Path,
+) -> None:
+    words = ("--why", "stack=held", "stack=free", "--json")
+    done = httpbed("explain", campaign, *words, within_s=RUN_S)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    slow = next(one for one in found["loads"] if one["levels"]["stack"] == "held")
+    differs = found["difference_by_cause"]
+    assert max(differs["causes"], key=lambda name: differs["causes"][name]) == "fixed window"
+    assert sum(differs["causes"].values()) == pytest.approx(differs["seconds"], abs=EXACT_S)
+    (rung,) = [rung for rung in slow["ladder"] if rung["confirmed"]]
+    assert "http3_stream_buffer_size = 16m" in rung["lifted"]
+    assert rung["saved_s"] > 0.9 * differs["seconds"]
+
+
+def test_what_less_urgent_responses_cost_is_what_a_page_takes_less_without_them(
+    tmp_path: Path,
+) -> None:
+    """nginx sends twelve images before one that the browser calls more urgent."""
+    loads = {
+        name: planted_pages.explained(tmp_path / name, page, "virtual", "--keep", "packets")
+        for name, page in (("all", LESS_URGENT_FIRST), ("none", WITHOUT_OTHERS))
+    }
+    for with_others, without in zip(loads["all"], loads["none"], strict=True):
+        assert with_others["metric"] == "largest_contentful_paint"
+        saved_s = with_others["seconds"] - without["seconds"]
+        assert costs(with_others)["other responses"] == pytest.approx(saved_s, rel=0.02)
+        assert "other responses" not in costs(without)
+        kinds = with_others["responses"]["each"][-1]["behind"]["bytes"]
+        assert kinds[LESS_URGENT] == max(kinds.values()) > 500_000

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from httpbed.addons.explain.again import causes_worth_lifting
-from httpbed.addons.explain.division import divide
+from httpbed.addons.explain.division import Division, divide
 from httpbed.addons.explain.explanation import Explained, Unexplained
 from httpbed.addons.explain.lifts import Lift, Rung
 from window_sender import MS, WindowSender
@@ -50,3 +50,16 @@ def test_towards_a_faster_trial_only_what_the_slower_one_spends_more_on_is_lifte
     assert "fixed window" in causes_worth_lifting(slow, slow, None)
     assert list(causes_worth_lifting(slow, slow, fast)) == ["server"]
     assert not list(causes_worth_lifting(fast, slow, fast))
+
+
+def test_competitors_are_named_and_lifted_if_the_link_carried_their_packets() -> None:
+    one = explained(100)
+    periods = tuple(
+        replace(period, cause="others on the link") if period.cause == "link" else period
+        for period in one.division.periods
+    )
+    shared = replace(one, division=Division(periods, periods, None))
+    assert "others on the link" in causes_worth_lifting(shared, shared, None)
+    assert "Others on the link cost most" in ". ".join(shared.sentences())
+    assert "Only a faster link" not in ". ".join(shared.sentences())
+    assert "link" not in causes_worth_lifting(one, one, None)

@@ -46,7 +46,6 @@ from httpbed.store.results import Results
 SLIGHT = 0.05
 """Share of the time below which no cause is worth a sentence."""
 DIGITS = units.SHORT_DIGITS
-NEEDS_NO_LIFTING = frozenset({"link", "others on the link"})
 
 
 @dataclass(frozen=True)
@@ -110,26 +109,26 @@ class Divided(Place):
     def ranked(self) -> list[tuple[str, int]]:
         """The causes that could be lifted, with their costs in ns; the dearest first."""
         costs = self.division.costs().items()
-        found = [(name, cost) for name, cost in costs if name not in NEEDS_NO_LIFTING]
+        found = [(name, cost) for name, cost in costs if name != "link"]
         return sorted(found, key=lambda one: -one[1])
 
     def sentences(self) -> list[str]:
         """Say what took the time, the dearest first; each without its full stop."""
         whole, costs = self.division.whole, self.division.costs()
-        link_ns = sum(costs.get(name, 0) for name in BUSY - {"repeated bytes"})
-        link = f"the link was busy for {duration_text(link_ns)} ({_share(link_ns, whole)})"
-        busy = sum(costs.get(name, 0) for name in NEEDS_NO_LIFTING)
+        busy = sum(costs.get(name, 0) for name in BUSY - {"repeated bytes"})
+        link = f"the link was busy for {duration_text(busy)} ({_share(busy, whole)})"
+        own = costs.get("link", 0)
         time = f"{duration_text(whole)}, of which {link}"
         texts = [self.opening(time)]
         for name, cost in self.ranked[:MAX_NAMED]:
-            if cost < SLIGHT * whole and (len(texts) > 1 or busy >= BUSY_SHARE * whole):
+            if cost < SLIGHT * whole and (len(texts) > 1 or own >= BUSY_SHARE * whole):
                 break
             if name == "unknown" or cost == 0:
                 continue
             begin = f"{name} cost most" if len(texts) == 1 else f"then {name}"
             took = f"{duration_text(cost)} ({_share(cost, whole)})"
             texts.append(sentence_case(f"{begin}, {took}: {self._how(name)}"))
-        if busy >= BUSY_SHARE * whole:
+        if own >= BUSY_SHARE * whole:
             texts.append("Only a faster link would shorten it much")
         return texts
 

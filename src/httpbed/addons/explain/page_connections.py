@@ -77,7 +77,9 @@ def carriers(recorded: Recorded, load: BrowserLoad, zero: int) -> Mapping[str, T
         named[request.connection].append(request)
     largest = sorted(recorded.connections, key=lambda one: -int(one["server_bytes"]))
     transfers = (recorded.transfer(one) for one in largest[:MAX_CONNECTIONS])
-    found = [Candidate(replace(one, has_small_answers=True)) for one in transfers]
+    found = [
+        Candidate(replace(one, has_small_answers=True)) for one in transfers if len(one.content)
+    ]
     is_only = len(found) == len(named) == 1
     errors = list[tuple[float, str, int]]()
     for name, requests in named.items():
