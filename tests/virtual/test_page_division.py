@@ -141,7 +141,7 @@ def test_what_the_image_waited_for_is_named(campaign: Path) -> None:
 
 
 def test_a_larger_buffer_removes_what_it_cost(campaign: Path) -> None:
-    (load,) = explained(campaign, "--try", "--treatment", "link=wide").values()
+    (load,) = explained(campaign, "--try", "--treatment", "stack=held").values()
     rung = load["ladder"][0]
     assert (rung["cause"], rung["confirmed"], rung["kept"]) == ("fixed window", True, True)
     assert "http3_stream_buffer_size = 16m" in rung["lifted"]

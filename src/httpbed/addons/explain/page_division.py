@@ -294,7 +294,8 @@ class PagePackets:
         )
         # The page's moment waits for the bytes of what it needs, in any order.
         spared = path.path.needed if request == path.path.requests[-1] else frozenset[str]()
-        heard = page_turns.heard_ns(request, carrier.transfer, self.zero)
+        way = page_turns.way_to_server_ns(carrier.transfer)
+        heard = page_turns.heard_ns(request, way, self.zero)
         return turns.behind(request, heard, (begin, end), spared)
 
     def _held(self, one: Response, carrier: Carrier) -> Held | None:

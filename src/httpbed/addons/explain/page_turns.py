@@ -168,7 +168,8 @@ def of_load(
     columns = [np.zeros((5, 0), dtype=np.int64)]
     for name, transfer in transfers.items():
         pieces = [*_pieces(requests, named[name], zero)]
-        heard = {place: heard_ns(requests[place], transfer, zero) for place in named[name]}
+        way = way_to_server_ns(transfer)
+        heard = {place: heard_ns(requests[place], way, zero) for place in named[name]}
         owner = _owners(transfer, pieces, heard, windows.MAX_OVERHEAD[version])
         data, known = transfer.content, owner != NOBODY
         times = data.begun, data.done, data.sent, data.payload, owner
@@ -222,9 +223,13 @@ def _owners(
     return owner
 
 
-def heard_ns(request: PageRequest, transfer: Transfer, zero: int) -> int:
-    """Return when a request reached the server, in ns since the client's first packet."""
+def way_to_server_ns(transfer: Transfer) -> int:
+    """Return how long a request is under way: a round trip less the way of the fastest answer."""
     data = transfer.content.where(~transfer.content.lost)
-    way = int((data.arrived - data.sent).min(initial=FAR))
-    sent = round((request.send_start_s or 0.0) * NS) + zero
-    return sent + max(0, transfer.path.round_trip_ns - way)
+    way_back = int((data.arrived - data.sent).min(initial=FAR))
+    return max(0, transfer.path.round_trip_ns - way_back)
+
+
+def heard_ns(request: PageRequest, way_ns: int, zero: int) -> int:
+    """Return when a request reached the server, in ns since the client's first packet."""
+    return round((request.send_start_s or 0.0) * NS) + zero + way_ns
