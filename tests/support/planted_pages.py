@@ -28,7 +28,7 @@ def explained(folder: Path, page: PlantedPage, clock: str, *options: str) -> lis
     (folder / "e.toml").write_text(experiment(**words))
     done = httpbed("run", folder / "e.toml", "-o", folder / "c", *options, within_s=BROWSERS_S)
     assert done.returncode == 0, done.stderr
-    told = httpbed("explain", folder / "c", "--json", "--no-run")
+    told = httpbed("explain", folder / "c", "--json", "--no-run", within_s=BROWSERS_S)
     assert told.returncode == 0, told.stderr
     loads: list[dict[str, Any]] = json.loads(told.stdout)["loads"]
     return loads
