@@ -47,7 +47,7 @@ MAX_NAMED = 3
 
 def urgency(request: PageRequest) -> int:
     """Return what a request asked for: 0 is the most urgent, 7 the least."""
-    fields = dict(request.request_headers)
+    fields = {name.lower(): value for name, value in request.request_headers}
     found = _URGENCY.search(fields.get("priority", ""))
     return int(found[1]) if found else USUAL_URGENCY
 
