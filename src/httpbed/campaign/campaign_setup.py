@@ -11,7 +11,7 @@ from httpbed.base.clock import Clock
 from httpbed.bed.machine import doctor
 from httpbed.bed.network import link_file
 from httpbed.bed.toolbox.root_filesystem import Root
-from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, clock
+from httpbed.campaign.addition import clock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.experiment.roles import DEFAULT_CONTROL
 from httpbed.programs.catalog import Catalog
@@ -72,7 +72,7 @@ def _sites(loaded: LoadedExperiment, say: Say) -> dict[str, Any]:
     workloads, seed = loaded.workloads(), loaded.experiment.seed
     return {
         key: site
-        for addition in CAMPAIGN_ADDITIONS.provided()
+        for addition in loaded.additions
         for key, site in addition.sites(workloads, seed, loaded.folder, say).items()
     }
 

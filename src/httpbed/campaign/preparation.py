@@ -19,11 +19,11 @@ from httpbed.bed.machine.backend import Backend, require_ip
 from httpbed.bed.network import kernel
 from httpbed.bed.network.kernel import UnsupportedKey
 from httpbed.bed.network.link_file import LinkFile, LinkFiles
-from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, NeededTrials, clock
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, CampaignAddition, NeededTrials, clock
 from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment import factorial_mistakes, parser
 from httpbed.experiment.design import design
-from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values
+from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values, words
 from httpbed.experiment.experiment import Experiment, Replicates, replicates_until
 from httpbed.experiment.factorial import ScaleName, TreatmentKey, treatment_key
 from httpbed.experiment.kept import ProgramRecord
@@ -75,16 +75,15 @@ class LoadedExperiment:
             if group.workload.kind == "page"
         }
 
+    @property
+    def additions(self) -> tuple[CampaignAddition, ...]:
+        """What addons add that it may be about."""
+        return CAMPAIGN_ADDITIONS.provided(words(self.document))
+
     def recorded_origins(self) -> list[str]:
         """Return every origin of replayed sites, sorted."""
         workloads = self.workloads()
-        return sorted(
-            {
-                name
-                for addition in CAMPAIGN_ADDITIONS.provided()
-                for name in addition.origins(workloads)
-            }
-        )
+        return sorted({name for one in self.additions for name in one.origins(workloads)})
 
     def tcp_controls(self) -> set[str]:
         """Return the congestion controls that the kernel must provide."""
@@ -120,7 +119,9 @@ def load(
     parsed, files = parser.read(text), LinkFiles(folder)
     named = [
         named_files
-        for addition in CAMPAIGN_ADDITIONS.provided()
+        for addition in CAMPAIGN_ADDITIONS.provided(
+            words(parsed.document) if parsed.experiment else None
+        )
         if (named_files := addition.files(folder))
     ]
     of_named = [mistake for one in named for mistake in one.mistakes(parsed)]
