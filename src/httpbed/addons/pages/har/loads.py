@@ -61,7 +61,6 @@ class HarEntry:
     posted: str | None
     status: int
     """0 without a response."""
-    status_text: str
     http_version: str
     """``1.0``, ``1.1``, ``2`` or ``3``, or the tool's word; empty if unknown."""
     response_headers: Fields
@@ -131,7 +130,6 @@ class HarEntry:
 class HarDocument:
     """A HAR file."""
 
-    version: str
     creator: str
     """Name and version of the tool that wrote it."""
     browser: str

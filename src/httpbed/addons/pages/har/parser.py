@@ -137,7 +137,6 @@ def _body(form: EntryForm, index: int, name: str) -> bytes | Mistake | None:
 def _document(log: LogForm, bodies: Iterable[bytes | None]) -> HarDocument:
     is_firefox = "firefox" in f"{log.creator.name} {log.browser.name}".lower()
     return HarDocument(
-        version=log.version,
         creator=f"{log.creator.name} {log.creator.version}".strip(),
         browser=f"{log.browser.name} {log.browser.version}".strip(),
         pages=log.pages,
@@ -208,7 +207,6 @@ def _answer(form: EntryForm, body: bytes | None) -> dict[str, Any]:
     from_cache = _is_from_cache(form)
     return {
         "status": response.status,
-        "status_text": response.status_text,
         "http_version": _http_version(form),
         "response_headers": _fields(response.headers),
         "redirected_to": response.redirect_url,

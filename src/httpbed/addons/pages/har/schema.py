@@ -192,7 +192,6 @@ class ResponseForm(Form):
     """``log.entries[].response``."""
 
     status: Status
-    status_text: Text = Field("", alias="statusText")
     http_version: Word = Field("", alias="httpVersion")
     headers: Fields = ()
     content: Annotated[ContentForm, BeforeValidator(_object)] = ContentForm()
@@ -287,7 +286,6 @@ class ToolForm(Form):
 class LogForm(Form):
     """``log``."""
 
-    version: Word = "1.1"
     creator: Annotated[ToolForm, BeforeValidator(_object)] = ToolForm()
     browser: Annotated[ToolForm, BeforeValidator(_object)] = ToolForm()
     pages: Annotated[tuple[HarPage, ...], BeforeValidator(_list)] = ()
