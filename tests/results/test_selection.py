@@ -15,8 +15,10 @@ from campaigns import Ending
 from httpbed.addons.claims import judging
 from httpbed.addons.compare import regression
 from httpbed.experiment.factorial import treatment_key
-from httpbed.results import sample, selection
+from httpbed.results import selection
+from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import find
+from httpbed.results.sample import Bounded, Sample, samples
 from httpbed.store.results import Results
 
 CLAIM = """
@@ -135,23 +137,51 @@ def test_claims_about_a_refused_program_are_not_judged() -> None:
 
 
 @pytest.mark.parametrize("metric", ["request_time", "goodput"])
-def test_a_trial_without_a_valid_attempt_ranks_as_worst(metric: str) -> None:
-    """As one that timed out does; what its attempts observed does not count."""
+def test_a_trial_without_a_valid_attempt_may_have_any_value(metric: str) -> None:
+    """Its median is not known to be the worst; what its attempts observed does not count."""
     key = treatment_key({"http_version": "2", "loss": "0 %"})
 
-    def found(outcome: str) -> sample.Sample:
+    def found(outcome: str, spoilt: int) -> tuple[Estimate | None, Sample]:
         def ends(levels: Mapping[str, str], block: int) -> Ending:
             del levels
-            one = campaigns.timed(float(block))
-            return Ending(one.observations, outcome) if block == 1 else one
+            value = float(block)
+            both = {"request_time": value, "goodput": value * 1e6}
+            return Ending(both, outcome if block <= spoilt else "completed")
 
-        return sample.samples(campaigns.campaign(ends), metric)[key]
+        own = samples(campaigns.campaign(ends), metric)[key]
+        return estimate(own), own
 
-    invalid, late = found("invalid"), found("timed out")
-    assert invalid.censored == late.censored
-    assert (invalid.at_bound(), invalid.side) == (late.at_bound(), late.side)
-    times = [*invalid.at_bound().values()]
-    assert times[0] == (max(times) if metric == "request_time" else min(times))
+    late, timed_out = found("timed out", 1)
+    assert (set(timed_out.censored), timed_out.unknown) == ({1}, set())
+    invalid, own = found("invalid", 1)
+    assert (set(own.censored), own.unknown) == (set(), {1})
+    assert late is not None
+    assert invalid is not None
+    unit = 1.0 if metric == "request_time" else 1e6
+    # 1 is the block without a value; as worst, the median of the times would be 4, and certain.
+    assert late.median == Bounded({"request_time": 4.0, "goodput": 3e6}[metric])
+    assert invalid.median == Bounded(3.5 * unit, "?")
+    assert invalid.interval is not None
+    assert (invalid.interval.low, invalid.interval.high) == (
+        Bounded(2.0 * unit, "<"),
+        Bounded(5.0 * unit, ">"),
+    )
+    assert (invalid.n, invalid.left_out) == (5, 1)
+    nothing, _ = found("invalid", 5)
+    assert nothing is None
+
+
+def test_a_median_that_no_unknown_value_can_change_is_exact() -> None:
+    """In virtual time the other trials may all have the same value."""
+    key = treatment_key({"http_version": "2", "loss": "0 %"})
+
+    def ends(levels: Mapping[str, str], block: int) -> Ending:
+        del levels
+        return Ending({"request_time": 2.0}, "invalid" if block == 1 else "completed")
+
+    found = estimate(samples(campaigns.campaign(ends), "request_time")[key])
+    assert found is not None
+    assert found.median == Bounded(2.0)
 
 
 @pytest.mark.parametrize("metric", ["request_time", "goodput"])

@@ -22,9 +22,8 @@ import numpy as np
 import scipy
 
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.metric import Side
 from httpbed.results import location, log_ratio
-from httpbed.results.estimate import CONFIDENCE, Interval
+from httpbed.results.estimate import CONFIDENCE, Interval, interval_end
 from httpbed.results.log_ratio import LogRatio, Standing
 from httpbed.results.sample import Bounded, Floats, Sample, between
 
@@ -114,8 +113,8 @@ def ratio_interval(ratio: LogRatio) -> Interval | None:
         return None
     side = ratio.side(1 - CONFIDENCE)
     return Interval(
-        low=_end([end.low(side) for end in ratio], "<"),
-        high=_end([end.high(side) for end in ratio], ">"),
+        low=interval_end([math.exp(end.low(side)) for end in ratio], "<"),
+        high=interval_end([math.exp(end.high(side)) for end in ratio], ">"),
         coverage=min(CONFIDENCE, 1 - 2 * side),
     )
 
@@ -138,8 +137,7 @@ def blocks_to_settle(ratios: Floats) -> int | None:
 
 
 def _defined(sample: Sample, base: Sample, block: int) -> bool:
-    late = (one.censored.keys() - one.unknown for one in (sample, base))
-    both_late = all(block in blocks for blocks in late)
+    both_late = block in sample.censored and block in base.censored
     return not both_late and base.presumed()[block] > 0 and sample.presumed()[block] > 0
 
 
@@ -149,15 +147,15 @@ def _ratios(sample: Sample, base: Sample, pairs: list[int]) -> Floats:
     return np.array([values[block] / to[block] for block in pairs])
 
 
-def _both(values: dict[int, float], base: dict[int, float], pairs: list[int]) -> Floats:
+def _both(values: Mapping[int, float], base: Mapping[int, float], pairs: list[int]) -> Floats:
     """Return the values and the base's values of the blocks, shape (2, blocks)."""
     return np.array([[one[block] for block in pairs] for one in (values, base)])
 
 
 def _differences(sample: Sample, base: Sample, pairs: list[int]) -> Differences | None:
-    if any(block in one.censored for one in (sample, base) for block in pairs):
+    if any(block not in one.observed for one in (sample, base) for block in pairs):
         return None
-    now, before = _both(sample.at_bound(), base.at_bound(), pairs)
+    now, before = _both(sample.observed, base.observed, pairs)
     gaps = now - before
     return Differences(float(gaps.min()), float(gaps.max()), int(np.sum(gaps == 0)))
 
@@ -172,17 +170,6 @@ def _of_medians(sample: Sample, base: Sample, pairs: list[int]) -> Bounded:
         ratio(sample.highest(), base.lowest()),
     )
     return between(lowest, ratio(sample.presumed(), base.presumed()), highest)
-
-
-def _end(logs: Sequence[float], outwards: Side) -> Bounded:
-    """Return an end of the interval, which censored values may leave open.
-
-    Args:
-        logs: By the lowest ratios, those at the bounds, and the highest.
-        outwards: The side on which the interval grows.
-    """
-    found = between(*map(math.exp, logs))
-    return Bounded(found.value, outwards) if found.beyond == "?" else found
 
 
 @dataclass(frozen=True)

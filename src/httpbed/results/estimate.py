@@ -10,13 +10,15 @@ cover less than 95 %; then they are given with what they do cover.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
 
 from httpbed.experiment.experiment import Replicates
-from httpbed.results.sample import Bounded, Floats, Sample, bounded
+from httpbed.experiment.metric import Side
+from httpbed.results.sample import Bounded, Floats, Sample, between
 
 CONFIDENCE = 0.95
 MIN_VALUES = math.ceil(1 - math.log2(1 - CONFIDENCE))
@@ -51,37 +53,55 @@ class Estimate:
     deviation: float | None
     """Sample standard deviation of those; None for fewer than two."""
     left_out: int
-    """Number of censored values, which the mean and the deviation lack."""
+    """Number of censored and unknown values, which the mean and the deviation lack."""
 
 
 def estimate(sample: Sample) -> Estimate | None:
-    """Estimate a treatment's median and mean; None for an empty sample."""
+    """Estimate a treatment's median and mean; None if no value is known."""
     if not sample.n:
         return None
     known = np.array(list(sample.observed.values()))
-    at_bound, far = (np.array(list(part.values())) for part in (sample.at_bound(), sample.far()))
+    parts = (sample.lowest(), sample.presumed(), sample.highest())
+    lowest, values, highest = (np.array([*part.values()]) for part in parts)
     return Estimate(
         n=sample.n,
-        median=bounded(lambda x: float(np.median(x)), at_bound, far),
-        interval=median_interval(at_bound, far),
+        median=between(*(float(np.median(part)) for part in (lowest, values, highest))),
+        interval=median_interval(values, lowest, highest),
         mean=float(known.mean()) if known.size else None,
         deviation=float(known.std(ddof=1)) if known.size > 1 else None,
-        left_out=len(sample.censored),
+        left_out=len(sample.censored) + len(sample.unknown),
     )
 
 
-def median_interval(at_bound: Floats, far: Floats | None = None) -> Interval | None:
-    """Interval of the median by order statistics; ``far`` as ``Sample.far`` gives it."""
-    n = at_bound.size
-    if n < 2:  # one value has no spread
+def median_interval(
+    values: Floats, lowest: Floats | None = None, highest: Floats | None = None
+) -> Interval | None:
+    """Interval of the median by order statistics.
+
+    ``lowest`` and ``highest`` are the values as :class:`Sample` moves them; without them, all are
+    known.
+    """
+    if values.size < 2:  # one value has no spread
         return None
-    far = at_bound if far is None else far
-    rank, coverage = ranks(n)
+    rank, coverage = ranks(values.size)
+    parts = [values if one is None else one for one in (lowest, values, highest)]
+    ordered = [[float(value) for value in np.sort(part)] for part in parts]
     return Interval(
-        low=bounded(lambda x: float(np.sort(x)[rank - 1]), at_bound, far),
-        high=bounded(lambda x: float(np.sort(x)[n - rank]), at_bound, far),
+        low=interval_end([part[rank - 1] for part in ordered], "<"),
+        high=interval_end([part[-rank] for part in ordered], ">"),
         coverage=coverage,
     )
+
+
+def interval_end(ends: Sequence[float], outwards: Side) -> Bounded:
+    """Return an end of an interval, which censored and unknown values may leave open.
+
+    Args:
+        ends: That of the lowest values, of the presumed ones, and of the highest.
+        outwards: The side on which the interval grows.
+    """
+    found = between(*ends)
+    return Bounded(found.value, outwards) if found.beyond == "?" else found
 
 
 def ranks(n: int) -> tuple[int, float]:

@@ -147,7 +147,7 @@ def of_campaigns(sample: Sample, base: Sample, same: Sequence[int]) -> tuple[Log
 
 def _log_ratio(sample: Sample, base: Sample, located: Located) -> LogRatio:
     at_bound = located(sample.presumed(), base.presumed())
-    if not sample.censored and not base.censored:
+    if not any(one.censored or one.unknown for one in (sample, base)):
         return LogRatio(at_bound, at_bound, at_bound)
     lowest = located(sample.lowest(), base.highest())
     return LogRatio(lowest, at_bound, located(sample.highest(), base.lowest()))

@@ -2,19 +2,15 @@
 
 What counts is the last attempt of each trial. A trial that timed out has no time, yet it says
 something: its time is longer than the limit. Its value is **censored**: known only to lie
-beyond a bound. A trial without any valid attempt ranks as worst, too: else a program would gain if
-it made the attempts invalid that it dislikes. Its value is censored at the same bound, whatever was
-observed. Censored values take part in everything that is decided by rank (medians, their
-intervals, paired ratios), and are left out of means, with their number said.
+beyond a bound. A trial without any valid attempt says nothing, because the test bed spoilt it. Its
+value is **unknown**, whatever was observed. As worst it would flatter what is compared with it; if
+it were left out, a program would gain if it made the attempts invalid that it dislikes. Both take
+part in everything that is decided by rank (medians, their intervals, paired ratios), and are left
+out of means, with their number said.
 
-A base that ranks as worst flatters what is compared with it, and the test bed did that. So a
-comparison takes a value without any valid attempt as **unknown**: it decides only what holds for
-any such value, and neither program gains.
-
-A statistic of censored values is computed twice: with each at its bound, and with each far
-beyond it. Where both agree the censored values do not matter; where they differ the first
-result is itself only a bound, and is printed with ``>`` or ``<``. A ratio of two samples may be
-lower in some blocks and higher in others. It then lies on either side, and is printed with ``?``.
+A statistic is computed with all these values as low as they may be, and as high as they may be.
+Where both agree, the values do not matter. Where they differ, the result is only a bound, and is
+printed with ``>`` or ``<``; what may be lower or higher is printed with ``?``.
 """
 
 from __future__ import annotations
@@ -42,6 +38,8 @@ Beyond = Side | Literal["?"]
 BITS = 8
 FAR = 1e6
 """Factor by which a censored value is moved beyond its bound to see whether it matters."""
+LEAST, MOST = 1e-30, 1e30
+"""Below and above any value of a metric, in its unit: where an unknown value may lie."""
 MAX_HEADER_BYTES = 1000
 """Largest assumed header of one response, for the bound on the throughput of a page."""
 
@@ -96,56 +94,47 @@ class Sample:
     observed: Mapping[int, float]
     """By block."""
     censored: Mapping[int, float]
-    """By block: the bound beyond which the value lies."""
+    """By block: the bound beyond which the value of a trial that timed out lies."""
     side: Side
     """On which side of its bound a censored value lies."""
     tally: Tally
     unknown: frozenset[int] = frozenset()
-    """The censored blocks without any valid attempt: in a comparison, their values may be any."""
+    """The blocks without any valid attempt: their values may be any."""
     not_observed: int = 0
     """Number of completed trials in which this metric was not observed."""
 
     @property
     def n(self) -> int:
-        """Number of values that enter rank statistics."""
-        return len(self.observed) + len(self.censored)
+        """Number of values that enter rank statistics; 0 if all are unknown."""
+        return len(self.presumed())
 
     def at_bound(self) -> dict[int, float]:
-        """Values by block, censored ones at their bound."""
+        """Values by block, censored ones at their bound, without unknown ones."""
         return dict(sorted({**self.observed, **self.censored}.items()))
-
-    def far(self) -> dict[int, float]:
-        """Values by block, censored ones far beyond their bound."""
-        factor = {">": FAR, "<": 1 / FAR, "": 1.0}[self.side]
-        moved = {block: bound * factor for block, bound in self.censored.items()}
-        return dict(sorted({**self.observed, **moved}.items()))
 
     def presumed(self) -> dict[int, float]:
         """Values by block: censored ones at their bound, unknown ones at the median of the others.
 
         Empty if no value is known.
         """
-        values = self.at_bound()
-        known = [value for block, value in values.items() if block not in self.unknown]
-        if not known:
-            return {}
-        return values | dict.fromkeys(self.unknown, float(np.median(known)))
+        known = self.at_bound()
+        return self._with_unknown(known, float(np.median([*known.values()]))) if known else {}
 
     def lowest(self) -> dict[int, float]:
         """Values by block, censored and unknown ones as low as they may be."""
-        values = self.far() if self.side == "<" else self.at_bound()
-        return values | {block: self.censored[block] / FAR**2 for block in self.unknown}
+        return self._with_unknown(self._moved("<", 1 / FAR), LEAST)
 
     def highest(self) -> dict[int, float]:
         """Values by block, censored and unknown ones as high as they may be."""
-        values = self.far() if self.side == ">" else self.at_bound()
-        return values | {block: self.censored[block] * FAR**2 for block in self.unknown}
+        return self._with_unknown(self._moved(">", FAR), MOST)
 
+    def _moved(self, side: Side, factor: float) -> dict[int, float]:
+        """Return the known values, with censored ones moved if they lie on this side."""
+        by = factor if self.side == side else 1.0
+        return self.at_bound() | {block: bound * by for block, bound in self.censored.items()}
 
-def bounded(statistic: Callable[[Floats], float], at_bound: Floats, far: Floats) -> Bounded:
-    """Compute a statistic of one sample, which censored values may leave open."""
-    value, moved = float(statistic(at_bound)), float(statistic(far))
-    return between(min(value, moved), value, max(value, moved))
+    def _with_unknown(self, known: dict[int, float], value: float) -> dict[int, float]:
+        return dict(sorted((known | dict.fromkeys(self.unknown, value)).items()))
 
 
 def between(lowest: float, value: float, highest: float) -> Bounded:
@@ -231,13 +220,13 @@ def _sample(
 ) -> Sample:
     rows = [row for row, _ in seen]
     values = {row["block"]: value for row, value in seen}
-    late, invalid = _limits(rows, "timed out"), _limits(rows, "invalid")
-    worst = late | invalid
+    late = {row["block"]: row["time_limit_s"] for row in rows if row["outcome"] == "timed out"}
+    invalid = {row["block"] for row in rows if row["outcome"] == "invalid"}
     done = {row["block"] for row in rows if row["outcome"] == "completed"}
     side = METRICS[metric].side
     counted = done | set(late) if METRICS[metric].counts_when_timed_out else done
     by_block = {b: value for b, value in values.items() if value is not None and b in counted}
-    open_ = {b: limit for b, limit in worst.items() if side and b not in by_block}
+    open_ = {b: limit for b, limit in late.items() if side and b not in by_block}
     return Sample(
         metric=metric,
         levels=levels,
@@ -245,14 +234,9 @@ def _sample(
         censored={b: _bound(results, metric, levels, limit) for b, limit in open_.items()},
         side=side,
         tally=tally(planned, rows),
-        unknown=frozenset(open_.keys() & invalid.keys()),
+        unknown=frozenset(invalid) if side else frozenset(),
         not_observed=len(done - by_block.keys()),
     )
-
-
-def _limits(rows: Iterable[Mapping[str, Any]], outcome: str) -> dict[int, float]:
-    """Return the time limits of the trials that ended in a way, by block."""
-    return {row["block"]: row["time_limit_s"] for row in rows if row["outcome"] == outcome}
 
 
 def planned_blocks(results: Results) -> Mapping[TreatmentKey, int]:
@@ -265,7 +249,7 @@ def planned_blocks(results: Results) -> Mapping[TreatmentKey, int]:
 
 
 def _bound(results: Results, metric: str, levels: Mapping[str, str], limit_s: float) -> float:
-    """Return the bound on the value of a trial that timed out, or has no valid attempt."""
+    """Return the bound on the value of a trial that timed out."""
     censoring = METRICS[metric].censoring
     if not censoring.startswith("below"):
         return limit_s

@@ -255,6 +255,33 @@ def test_a_mean_says_how_many_trials_timed_out() -> None:
     assert axes.get_ylim()[1] < 10
 
 
+def spoilt(levels: Mapping[str, str], block: int) -> Ending:
+    """Leave two blocks of HTTP/1.1 without a valid attempt."""
+    is_spoilt = levels["http_version"] == "1.1" and block <= 2
+    return Ending({}, "invalid") if is_spoilt else timed(float(block))
+
+
+@pytest.mark.parametrize(
+    ("statistic", "said", "bar"),
+    [
+        ("mean", "4 trials without a valid attempt: means lack them.", (3 + 4 + 5) / 3),
+        ("median", "A diamond marks a value that may be lower or higher.", 4.0),
+    ],
+)
+def test_a_figure_says_that_trials_have_no_valid_attempt(
+    statistic: str, said: str, bar: float
+) -> None:
+    """The bed spoilt them, so their values are no bounds, and no triangle marks them."""
+    rows = f'kind = "bars"\nx = "loss"\nseries = "http_version"\nstatistic = "{statistic}"'
+    plot = drawn("", campaign(spoilt, VERSIONS + HEAD + rows))
+    assert said in plot.caption
+    assert "timed out" not in plot.caption
+    (axes,) = panels(plot)
+    assert heights(axes).count(bar) == 2
+    markers = {line.get_marker() for line in axes.lines}
+    assert ("D" in markers, "^" in markers) == (statistic == "median", False)
+
+
 EVERY_KIND = """
 kind = "bars"
 x = "loss"

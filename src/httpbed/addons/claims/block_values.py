@@ -287,6 +287,8 @@ def _flip(flip: FlipValue, source: CampaignSamples) -> BlockBounds:
 def _jackknife(sample: Sample) -> dict[int, float]:
     if sample.censored:
         raise NoIntervalError("trials timed out, so their variation is unknown")
+    if sample.unknown:
+        raise NoIntervalError("trials have no valid attempt, so their variation is unknown")
     blocks = sorted(sample.observed)
     values = np.array([sample.observed[block] for block in blocks])
     if values.size < MIN_PSEUDO_VALUES:

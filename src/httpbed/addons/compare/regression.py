@@ -108,7 +108,7 @@ def compare_builds(campaign: Results, metric: str, margin: float) -> tuple[Treat
         by_build[sample.levels[BUILD]][frozenset(others.items())] = replace(sample, levels=others)
     old, new = (by_build[build] for build in BUILDS)
     pairs = [(old[levels], now) for levels, now in new.items() if levels in old]
-    tests = [_tests(one, now, margin, sorted({*one.at_bound()})) for one, now in pairs]
+    tests = [_tests(one, now, margin, sorted(one.presumed())) for one, now in pairs]
     return tuple(_judged(pairs, tests, margin))
 
 
@@ -205,7 +205,8 @@ def _never_completes(old: Tally, now: Tally) -> bool:
 
 def _identical(old: Sample, now: Sample, pairs: int) -> str:
     """Say that both have the same value in every block; empty if they have not."""
-    if not pairs or old.at_bound() != now.at_bound() or old.censored or now.censored:
+    all_known = all(one.presumed() == one.observed for one in (old, now))
+    if not pairs or not all_known or old.observed != now.observed:
         return ""
     blocks = f"all {pairs} blocks" if pairs > 1 else "the only block"
     return f"identical in {blocks}"

@@ -219,7 +219,7 @@ class _Panel:
             low, far = max(scale.shown(figure_value.low), 0.0), scale.shown(figure_value.high)
             self._line((position, position), (low, far), color=INK, linewidth=0.9)
         if figure_value.timed_out or figure_value.value.beyond:
-            sign = (">" if self.lying else "^") if figure_value.value.beyond != "<" else "v"
+            sign = figure_panels.bound_sign(figure_value.value, ">" if self.lying else "^")
             style = {"marker": sign, "linestyle": "none", "clip_on": False, "zorder": 5}
             self._line([position], [min(far, scale.ends[1])], color=INK, markersize=4.5, **style)
 

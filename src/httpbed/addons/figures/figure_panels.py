@@ -29,6 +29,7 @@ from httpbed.report.figures import WIDE_IN, round_ticks
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment
 from httpbed.report.series import colour_ranks, colours
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure
+from httpbed.results.sample import Bounded
 
 COLUMNS = 3
 TITLE_LETTERS_IN = 13.5
@@ -247,6 +248,11 @@ def value_words(placed: PlacedFigure, figure_value: FigureValue, form: NumberFor
     if figure_value.low is not None and figure_value.high is not None:
         bar = f" [{form.number(figure_value.low)}, {form.number(figure_value.high)}]"
     return f"{where}: {form.bounded(figure_value.value)}{bar}, n = {figure_value.n}"
+
+
+def bound_sign(value: Bounded, higher: str) -> str:
+    """Return the marker of a value that is not certain; ``higher`` if it may only be higher."""
+    return {"<": "v", "?": "D"}.get(value.beyond, higher)
 
 
 def value_axis(axis: Axis, ends: tuple[float, float], *, log: bool) -> None:

@@ -33,6 +33,8 @@ class FigureValue:
     n: int
     timed_out: int
     """Trials that a mean lacks because they timed out."""
+    spoilt: int = 0
+    """Trials that a mean lacks because they have no valid attempt."""
     trials: tuple[float, ...] = ()
     """The values of the trials; empty for a ratio."""
     ratio: Ratio | None = None
@@ -151,25 +153,28 @@ def _of_ratio(stated: StatedFigure, cell: FigureCell, ratio: Ratio) -> FigureVal
     if stated.statistic == "ratio of medians":
         ratio = replace(ratio, value=ratio.of_medians, interval=None)
     known, ends = _known(ratio.value, ratio.interval), _ends(ratio.interval)
-    return FigureValue(cell, ratio.value, *ends, ratio.n, 0, ratio=ratio, known=known)
+    return FigureValue(cell, ratio.value, *ends, ratio.n, timed_out=0, ratio=ratio, known=known)
 
 
 def _of_estimate(
     stated: StatedFigure, cell: FigureCell, sample: Sample, estimate: Estimate
 ) -> FigureValue:
     trials, late = tuple(sample.observed.values()), len(sample.censored)
+    spoilt = len(sample.unknown)
     if stated.shown_statistic == "median":
         known = _known(estimate.median, estimate.interval)
         ends = _ends(estimate.interval)
-        return FigureValue(cell, estimate.median, *ends, estimate.n, 0, trials, known=known)
+        return FigureValue(
+            cell, estimate.median, *ends, estimate.n, timed_out=0, trials=trials, known=known
+        )
     if estimate.mean is None:
         bound = Bounded(max(sample.censored.values()), sample.side)
-        return FigureValue(cell, bound, None, None, estimate.n, late)
+        return FigureValue(cell, bound, None, None, estimate.n, late, spoilt)
     spread = estimate.deviation
     low, high = (None, None) if spread is None else (estimate.mean - spread, estimate.mean + spread)
     known = tuple(one for one in (estimate.mean, low, high) if one is not None)
     return FigureValue(
-        cell, Bounded(estimate.mean), low, high, estimate.n, late, trials, known=known
+        cell, Bounded(estimate.mean), low, high, estimate.n, late, spoilt, trials, known=known
     )
 
 

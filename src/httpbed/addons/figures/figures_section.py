@@ -30,6 +30,7 @@ from httpbed.addons.figures.stated_figure import (
     place,
 )
 from httpbed.addons.pages.report.metrics_table import MEANING_OF_BANDS
+from httpbed.base.units import format_count
 from httpbed.experiment.document import KeyPath
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
 from httpbed.report.figures import STYLE, Plot
@@ -175,11 +176,21 @@ def _statistics(placed: PlacedFigure, values: Sequence[FigureValue]) -> Iterator
         yield "Each dot is one trial."
     if stated.metric == "speed_index" and not stated.ratio_to and stated.kind == "bars":
         yield f"The dashed lines limit bands. {MEANING_OF_BANDS}"
+    yield from _uncertain(values, are_marked=stated.kind != "grid")
+
+
+def _uncertain(values: Sequence[FigureValue], *, are_marked: bool) -> Iterator[str]:
+    """Say which trials means lack, and what marks a value that is not certain."""
     late = sum(value.timed_out for value in values)
     if late:
         yield f"{late} trials timed out: means lack them, and a triangle marks their cells."
-    elif any(value.value.beyond for value in values) and stated.kind != "grid":
+    if spoilt := sum(value.spoilt for value in values):
+        yield f"{format_count(spoilt, 'trial')} without a valid attempt: means lack them."
+    beyond = {value.value.beyond for value in values} if are_marked else set()
+    if not late and beyond & {"<", ">"}:
         yield "A triangle marks a value that is only a bound, because trials timed out."
+    if "?" in beyond:
+        yield "A diamond marks a value that may be lower or higher."
 
 
 def _of_curves(

@@ -136,7 +136,7 @@ def _line(
             style = {"markersize": 3.5, "alpha": 0.45, "markeredgewidth": 0}
             axes.plot([x] * len(dots), dots, "o", color=colour, **style)  # type: ignore[arg-type]
         if figure_value.value.beyond or figure_value.timed_out:
-            sign = "v" if figure_value.value.beyond == "<" else "^"
+            sign = figure_panels.bound_sign(figure_value.value, "^")
             (mark,) = axes.plot([x], [min(y, scale.ends[1])], sign, color=INK, markersize=8)
             mark.set(fillstyle="none", clip_on=False)
 
