@@ -3,11 +3,12 @@
     python setup/run_tests.py [slow]
 
 What computes comes first: the pure tests in two halves, types, lints and Rust, beside the root
-filesystems and the compilation of httpbed-quiche, which take minutes and which only later tests
-need. Tests marked `alone` measure times, so nothing runs beside them. Other tests with namespaces
-mostly wait for their links, in real time, and jobs that compute would delay the programs under
-test: they come last. Root runs the tests as the user nobody, and those marked `as_root` as root,
-too. With `slow`, only the tests of that mark run, which `make test` leaves out.
+filesystems, which take minutes and which only later tests need. Tests marked `alone` measure times,
+so nothing runs beside them. Other tests with namespaces mostly wait for their links, in real time,
+and jobs that compute would delay the programs under test: they come last. Root runs the tests as
+the user nobody, and those marked `as_root` as root, too. With `slow`, only the tests of that mark
+run, which `make test` leaves out, and before them the lints and tests of the programs that are
+compiled on demand.
 
 Each job reports its wall time and the CPU time of all its processes. The last line counts the
 tests as pytest does. Standard library only.
@@ -72,16 +73,12 @@ def stages() -> list[tuple[list[Job], int]]:
     alone = [pytest("alone", "alone and not slow", *linked)]
     if IS_ROOT:
         alone.append(as_root("alone as root", "alone", *linked))
-    waiting = [
-        pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked),
-        pytest("httpbed-quiche", PURE, QUICHE),
-    ]
+    waiting = [pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked)]
     if IS_ROOT:
         waiting.append(as_root("as root", "not alone", *spread(2), *linked))
-    elsewhere = [f"--ignore={folder}" for folder in (*HALF, QUICHE)]
+    elsewhere = [f"--ignore={folder}" for folder in HALF]
     computing = [
         Job("root filesystems", ("httpbed", "toolbox", "build")),
-        Job("compiled", ("make", "compiled", "PROGRAMS=httpbed-quiche")),
         pytest("pure, one half", PURE, *HALF),
         pytest("pure, the other half", PURE, "tests", *elsewhere),
         *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests", "lint")),
@@ -90,20 +87,18 @@ def stages() -> list[tuple[list[Job], int]]:
 
 
 def slow_stages() -> list[tuple[list[Job], int]]:
-    """Return the tests marked `slow`, those first that measure times."""
+    """Return the tests marked `slow`, and before them what compiles the programs that some run."""
     linked = files_with_namespaces()
+    compiled = [Job("compiled", ("make", "compiled"))]
     alone = [pytest("slow, alone", "slow and alone", *linked)]
-    beside = [Job("compiled", ("make", "compiled"))]
-    beside.append(pytest("slow", "slow and not alone", *spread(CORES + 2), "tests"))
-    return [(alone, 1), (beside, CORES + 1)]
+    beside = [pytest("slow", "slow and not alone", *spread(CORES + 2), "tests")]
+    return [(compiled, 1), (alone, 1), (beside, 1)]
 
 
 PURE = "not namespaces and not alone and not slow"
 HALF = ("tests/addons", "tests/cli")
 """Folders whose pure tests take about as long as all others. Two processes by folder need no
 dispatch, and each keeps what its tests share."""
-QUICHE = "tests/quiche"
-"""Its tests run the program, which has to be compiled before."""
 SETTINGS = ("--quiet", "-p", "no:cacheprovider")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from httpbed.bed.toolbox import compiled
 
-pytestmark = pytest.mark.namespaces
+pytestmark = [pytest.mark.namespaces, pytest.mark.slow]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "bench.quiche_client", "--rounds", "1", "--size", "1")

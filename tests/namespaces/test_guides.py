@@ -17,6 +17,7 @@ GUIDES = Path(__file__).parents[2] / "docs/guides"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_a_hand_over_is_measured_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The guide's experiment runs, and its report shows what the guide says."""
     text = (GUIDES / "handovers.md").read_text()

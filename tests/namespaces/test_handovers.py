@@ -71,6 +71,7 @@ def test_kept_sockets_wait_for_their_timers(tmp_path: Path) -> None:
     assert values(record)["delivery_silence"] > 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["4", "6"])
 def test_a_quic_connection_migrates(tmp_path: Path, version: Literal["4", "6"]) -> None:
     """The wire shows the same connection from another address, and the file is complete."""
@@ -163,6 +164,7 @@ def test_repeated_handovers_alternate(tmp_path: Path) -> None:
     assert len(connections(tmp_path, record, "cellular")) >= 1
 
 
+@pytest.mark.slow
 def test_a_path_that_is_never_validated(tmp_path: Path) -> None:
     """The other link is down from the start, so the client's packets on it get no answer."""
     dead = 'schedule = [{ at = "0 s", state = "down" }]'
@@ -174,6 +176,7 @@ def test_a_path_that_is_never_validated(tmp_path: Path) -> None:
     assert "new_path_delay" not in values(record)
 
 
+@pytest.mark.slow
 def test_an_interface_that_flaps_ends_in_an_outcome(tmp_path: Path) -> None:
     """Each hand-over is made, faster than any client can follow."""
     flaps = 'kind = "address deleted"\nsockets = "destroyed"\nwhen = { every = "50 ms" }'

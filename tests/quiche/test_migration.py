@@ -18,6 +18,7 @@ from httpbed.trial import tls_certificates
 pytestmark = [
     pytest.mark.namespaces,
     pytest.mark.toolbox,
+    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("ip") is None, reason="needs ip"),
 ]
 

@@ -17,7 +17,7 @@ import pytest
 from httpbed.bed.toolbox import compiled
 from httpbed.trial import tls_certificates
 
-pytestmark = pytest.mark.toolbox
+pytestmark = [pytest.mark.toolbox, pytest.mark.slow]
 
 URL = f"https://{tls_certificates.SERVER_NAME}"
 SIZES = {"none": 0, "one": 1, "million": 1_000_000}
