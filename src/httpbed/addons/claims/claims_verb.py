@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.cli.echo import echo
 from httpbed.cli.options import CAMPAIGN, PATH, json_option
 from httpbed.cli.verb import verb
 
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.addons.claims.stated_claim import StatedClaim
+    from httpbed.experiment.experiment import Experiment
     from httpbed.store.results import Results
 
 
@@ -43,12 +44,19 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     from httpbed.addons.claims import claims_report as claims
     from httpbed.addons.claims import judging
     from httpbed.cli import campaign_folders
+    from httpbed.cli.report import read_stated
     from httpbed.report import terminal
 
-    campaigns = campaign_folders.read(directories)
+    mistakes, stated = list[Mistake](), None
+    with collected(mistakes):
+        campaigns = campaign_folders.read(directories)
+    if file:
+        with collected(mistakes):
+            stated = read_stated(file)
+    require_none(mistakes)
     judgements = [
-        (results, judging.judge(results, stated, others), others)
-        for results, stated in _claims_of_each(campaigns, file)
+        (results, judging.judge(results, own, others), others)
+        for results, own in _claims_of_each(campaigns, file, stated)
         for others in [[campaign for campaign in campaigns if campaign is not results]]
     ]
     if as_json:
@@ -63,7 +71,7 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
 
 
 def _claims_of_each(
-    campaigns: Sequence[Results], file: Path | None
+    campaigns: Sequence[Results], file: Path | None, stated: Experiment | None
 ) -> list[tuple[Results, Sequence[StatedClaim]]]:
     """Return each campaign with the claims to judge.
 
@@ -73,11 +81,7 @@ def _claims_of_each(
     Raises:
         ConfigError: A campaign has no claims, or the file's claims do not fit it.
     """
-    from httpbed.cli.report import read_stated
-
-    claims = (
-        read_stated(file).claims if file else [c for campaign in campaigns for c in _own(campaign)]
-    )
+    claims = stated.claims if stated else [c for campaign in campaigns for c in _own(campaign)]
     named = {name for claim in claims for name in claim.other_experiments}
     judged = [
         campaign
@@ -88,7 +92,13 @@ def _claims_of_each(
         reason = "claims of the file only refer to the campaigns that are given"
         remedy = "name a campaign of the file's experiment as well"
         raise ConfigError([Mistake(str(file), reason, remedy)])
-    return [(one, _claims(one, file)) for one in judged]
+    mistakes: list[Mistake] = []
+    of_each: list[tuple[Results, Sequence[StatedClaim]]] = []
+    for campaign in judged:
+        with collected(mistakes):
+            of_each.append((campaign, _claims(campaign, file, stated)))
+    require_none(dict.fromkeys(mistakes))
+    return of_each
 
 
 def _own(results: Results) -> Sequence[StatedClaim]:
@@ -96,17 +106,18 @@ def _own(results: Results) -> Sequence[StatedClaim]:
     return claims
 
 
-def _claims(results: Results, file: Path | None) -> Sequence[StatedClaim]:
+def _claims(
+    results: Results, file: Path | None, stated: Experiment | None
+) -> Sequence[StatedClaim]:
     """Return the claims to judge: the campaign's own, or those of a file that fits it.
 
     Raises:
         ConfigError: There are none, or the file's claims do not fit the campaign.
     """
     from httpbed.addons.claims.claim_checking import TABLE
-    from httpbed.cli.report import read_stated, require_fit
+    from httpbed.cli.report import require_fit
     from httpbed.experiment import parser
 
-    stated = read_stated(file) if file else None
     claims = stated.claims if stated else _own(results)
     if not claims:
         if not file and "claims" in parser.unread_entries(results.document):

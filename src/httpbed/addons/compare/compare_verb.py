@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -13,7 +13,7 @@ import click
 from httpbed.addons.compare import comparison
 from httpbed.addons.compare.options import OPTIONS, CommandLine, PlacedOption
 from httpbed.base.clock import CLOCKS, Clock
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.machine import backend
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import Parallelism, RunSettings
@@ -110,21 +110,23 @@ def command(
 
     Exit code 1: invalid trials remain, a treatment has no result, or the new build is worse.
     """
-    _require_compatible(against, fail_above, form, dry_run=dry_run, as_json=as_json)
+    mistakes = [*_contradictions(against, fail_above, form, dry_run=dry_run, as_json=as_json)]
     if clock == BOTH and (against or form == "markdown"):
         option = "--against" if against else f"--format {form}"
         reason = "cannot go with --clock both, which compares the clocks"
-        raise ConfigError([Mistake(option, reason, "choose one clock, or omit it")])
-    catalog = experiment_argument.catalog(recipe_folders)
-    if against:
-        catalog = catalog.with_second_build(*against)
+        mistakes.append(Mistake(option, reason, "choose one clock, or omit it"))
     words = {name.replace("_", "-"): value for name, value in values.items()}
     folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
     further = (*folders, *experiment_argument.program_words())
     line = CommandLine(
         clients, words, knobs, replicates, seed, further, asked_clock=clock, against=against
     )
-    compared = comparison.comparison(line, catalog)
+    with collected(mistakes):
+        catalog = experiment_argument.catalog(recipe_folders)
+        if against:
+            catalog = catalog.with_second_build(*against)
+        compared = comparison.comparison(line, catalog)
+    require_none(mistakes)
     loaded = compared.loaded
     for one in compared.skipped:
         echo(f"not run: {one}", err=True)
@@ -195,16 +197,15 @@ def _refuse_foreign(directory: Path, places: Collection[Path]) -> None:
         campaign_folder.refuse_foreign(place)
 
 
-def _require_compatible(
+def _contradictions(
     against: object, fail_above: float | None, form: str | None, *, dry_run: bool, as_json: bool
-) -> None:
-    """Raise ConfigError with every option that would be without effect."""
-    mistakes = [*options.format_mistakes(form, as_json=as_json)]
+) -> Iterator[Mistake]:
+    """Yield a mistake for every option that would be without effect."""
+    yield from options.format_mistakes(form, as_json=as_json)
     given = {"--json": as_json, "--format": form is not None}
     for option in (option for option, is_given in given.items() if is_given and dry_run):
         reason = "has no meaning with --dry-run, which prints the experiment file"
-        mistakes.append(Mistake(option, reason, "leave one of them out"))
+        yield Mistake(option, reason, "leave one of them out")
     if fail_above is not None and not against:
         reason = "has no meaning without a second build"
-        mistakes.append(Mistake("--fail-above", reason, "name the new build with --against"))
-    require_none(mistakes)
+        yield Mistake("--fail-above", reason, "name the new build with --against")

@@ -27,7 +27,7 @@ from httpbed.addons.conformance.sender_selection import (
     untested,
 )
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign.executor import RunParts
 from httpbed.campaign.settings import ONE, Parallelism, RunSettings
@@ -169,34 +169,48 @@ def command(
     reasons = {name: f"cannot go with {mode}" for name, given in beside.items() if given}
     if not SUITES[suite].asks_by_control and judged_as and not is_identified:
         reasons["--judged-as"] = f"changes nothing: {suite} asks the same of every sender"
-    if reasons:
-        raise ConfigError([Mistake(name, why, "leave it out") for name, why in reasons.items()])
-    catalog = experiment_argument.catalog(recipe_folders)
+    mistakes = [Mistake(name, why, "leave it out") for name, why in reasons.items()]
     if campaign is not None:
         if any((implementation, congestion_control, http_version, *knobs, judged_as, *against)):
             remedy = "leave out IMPLEMENTATION and the options of a sender"
-            raise ConfigError([Mistake("--campaign", "chooses the senders", remedy)])
-        context.exit(_test_campaign(campaign, client, catalog, options, clock))
+            mistakes.append(Mistake("--campaign", "chooses the senders", remedy))
+        with collected(mistakes):
+            catalog = experiment_argument.catalog(recipe_folders)
+        with collected(mistakes):
+            manifest = campaigns.open_existing(campaign).manifest
+        require_none(mistakes)
+        context.exit(_test_campaign(manifest, client, catalog, options, clock))
     if implementation is None:
         remedy = "name one, or a campaign with --campaign DIR"
-        raise ConfigError([Mistake("IMPLEMENTATION", "is missing", remedy)])
-    sender_options = SenderOptions(
-        implementation=implementation,
-        control=congestion_control,
-        http_version=http_version,
-        knobs=pairs(knobs),
-        judged_as=judged_as,
-        # Any control serves where nothing depends on it.
-        unknown_as=None if SUITES[suite].asks_by_control and not is_identified else "reno",
-        client=client,
-    )
-    sender = choose(catalog, sender_options)
+        mistakes.append(Mistake("IMPLEMENTATION", "is missing", remedy))
+    chosen_knobs = dict[str, str]()
+    with collected(mistakes):
+        chosen_knobs = pairs(knobs)
+    senders = list[Sender]()
+    with collected(mistakes):
+        catalog = experiment_argument.catalog(recipe_folders)
+        described = SenderOptions(
+            implementation=implementation or "",
+            control=congestion_control,
+            http_version=http_version,
+            knobs=chosen_knobs,
+            judged_as=judged_as,
+            # Any control serves where nothing depends on it.
+            unknown_as=None if SUITES[suite].asks_by_control and not is_identified else "reno",
+            client=client,
+        )
+        if implementation is not None:
+            with collected(mistakes):
+                senders.append(choose(catalog, described))
+        for word in against:
+            with collected(mistakes):
+                senders.append(choose(catalog, competitor(word, client)))
+    require_none(dict.fromkeys(mistakes))
     if is_identified:
-        context.exit(_identify(sender, catalog, options))
+        context.exit(_identify(senders[0], catalog, options))
     if against:
-        competitors = [choose(catalog, competitor(word, client)) for word in against]
-        context.exit(_compete([sender, *competitors], catalog, options))
-    context.exit(_test([sender], catalog, options))
+        context.exit(_compete(senders, catalog, options))
+    context.exit(_test(senders, catalog, options))
 
 
 @dataclass(frozen=True)
@@ -213,14 +227,13 @@ class ConformanceOptions:
 
 
 def _test_campaign(
-    directory: Path,
+    manifest: Mapping[str, Any],
     client: str,
     catalog: Catalog,
     options: ConformanceOptions,
     clock: Clock | None,
 ) -> int:
     """Test a campaign's senders, by its own clock if ``clock`` is None."""
-    manifest = campaigns.open_existing(directory).manifest
     options = replace(options, clock=clock or manifest.get("clock", "real"))
     lacking = untested(manifest, client)
     if not lacking:

@@ -56,35 +56,44 @@ SHIFTED = 0.01
 """Relative difference of a repeated trial's time from which on a note says so."""
 
 
+def select(
+    directory: Path, treatments: Sequence[str], trial: str | None, why: tuple[str, str] | None
+) -> tuple[Results, list[Row]]:
+    """Read a campaign, and return it with the trials to explain.
+
+    :raises ConfigError: when it cannot be read, or has no such trial.
+    """
+    results = query.read(directory)
+    return results, pair(results, why) if why else _chosen(results, treatments, trial)
+
+
 def run(
-    directory: Path,
+    results: Results,
+    rows: Sequence[Row],
     how: Again | None,
     catalog: Catalog,
     *,
-    treatments: Sequence[str],
-    trial: str | None,
-    why: tuple[str, str] | None,
+    is_pair: bool,
     tries: bool,
     form: str,
 ) -> None:
     """Explain trials of a campaign; ``how`` says how to run them again, None: not at all."""
-    results = query.read(directory)
-    rows = pair(results, why) if why else _chosen(results, treatments, trial)
     if all(_is_page(results, row) for row in rows):
-        _explain_pages(results, rows, how, form, catalog, tries=tries, is_pair=bool(why))
+        runs_again = tries or is_pair
+        _explain_pages(results, rows, how, form, catalog, tries=runs_again, is_pair=is_pair)
         return
     require_covered(results, rows)
-    if how and tries:
+    if how and (tries or is_pair):
         how = again.exact(results, {place_of(results, row).cell for row in rows}, how)
     found = _with_packets(results, rows, how, lambda row: not _can_be_read(results, row))
     answers = [explain(read_from, row, catalog) for read_from, row in found.rows]
-    compared = difference.of(explained(answers)) if why else None
+    compared = difference.of(explained(answers)) if is_pair else None
     ladders = dict[tuple[int, str], list[Rung]]()
     if how and compared:
         ladders = again.ladders(results, [compared.slow], how, compared.fast)
-    elif how and tries and not why:
+    elif how and tries and not is_pair:
         ladders = again.ladders(results, explained(answers), how)
-    shown = Shown(results, answers, found.notes, ladders, is_pair=bool(why))
+    shown = Shown(results, answers, found.notes, ladders, is_pair=is_pair)
     _print(shown, form, found.directory)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from httpbed.base.clock import Clock
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import Mistake, collected, require_none
 from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument
 from httpbed.cli.options import (
@@ -19,6 +20,7 @@ from httpbed.cli.options import (
     CheckedPath,
     OneOf,
     chosen_format,
+    format_mistakes,
     json_option,
 )
 from httpbed.cli.verb import verb
@@ -147,63 +149,60 @@ def command(
     In place of a campaign it takes what others recorded: a capture (pcapng, pcap), a qlog (.qlog,
     .sqlog), a netlog of Chrome, or a HAR file. What such a file does not show is unknown.
     """
+    mistakes = [*format_mistakes(form, as_json=as_json)]
     if directory.is_file():
-        _refuse_options_of_campaigns(click.get_current_context())
+        mistakes += _options_of_campaigns(click.get_current_context())
         from httpbed.addons.explain.foreign import foreign_body
 
-        foreign_body.run(
-            directory,
-            experiment_argument.catalog(recipe_folders),
-            chosen=connection,
-            side=side,
-            experiment=experiment,
-            form=chosen_format(form, as_json=as_json),
-        )
+        if experiment is not None and experiment.exists():
+            mistakes.append(Mistake("--experiment", f"{experiment} is there already"))
+        with collected(mistakes):
+            catalog = experiment_argument.catalog(recipe_folders)
+            found = foreign_body.readable(directory, catalog, connection, side)
+        require_none(mistakes)
+        foreign_body.show(directory, found, experiment, chosen_format(form, as_json=as_json))
         return
     of_files = {"--connection": connection, "--side": side, "--experiment": experiment}
-    if given := [name for name, value in of_files.items() if value is not None]:
-        reason = f"{directory} is a campaign; only files of others have that"
-        raise ConfigError(Mistake(name, reason) for name in given)
+    reason = f"{directory} is a campaign; only files of others have that"
+    mistakes += [Mistake(name, reason) for name, value in of_files.items() if value is not None]
     contradictions = {
         ("--try", "--no-run", "it runs trials"): no_run and tries,
         ("--why", "--trial", "it names two treatments"): why and trial,
         ("--why", "--treatment", "it names two treatments"): why and treatments,
     }
-    if wrong := [words for words, both in contradictions.items() if both]:
-        raise ConfigError(
-            Mistake(one, f"contradicts {other}: {reason}", "give one of them")
-            for one, other, reason in wrong
-        )
-    shown = chosen_format(form, as_json=as_json)
-    catalog = experiment_argument.catalog_of(open_existing(directory), recipe_folders)
+    mistakes += [
+        Mistake(one, f"contradicts {other}: {why_not}", "give one of them")
+        for (one, other, why_not), both in contradictions.items()
+        if both
+    ]
     from httpbed.addons.explain import explain_body
     from httpbed.addons.explain.again import Again, folder_of
 
+    with collected(mistakes):
+        catalog = experiment_argument.catalog_of(open_existing(directory), recipe_folders)
+    with collected(mistakes):
+        results, rows = explain_body.select(directory, treatments, trial, why or None)
+    require_none(mistakes)
     place = output or folder_of(directory)
     how = Again(catalog, place, files, jobs, clock, is_own_place=output is None)
     explain_body.run(
-        directory,
+        results,
+        rows,
         None if no_run else how,
         catalog,
-        treatments=treatments,
-        trial=trial,
-        why=why or None,
-        tries=tries or bool(why),
-        form=shown,
+        is_pair=bool(why),
+        tries=tries,
+        form=chosen_format(form, as_json=as_json),
     )
 
 
 OF_CAMPAIGNS = ("treatments", "trial", "output", "no_run", "tries", "why", "files", "clock", "jobs")
 
 
-def _refuse_options_of_campaigns(context: click.Context) -> None:
-    given = [
-        parameter.opts[-1]
-        for parameter in context.command.params
-        if parameter.name in OF_CAMPAIGNS
-        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    ]
-    if given:
-        raise ConfigError(
-            Mistake(name, "is an option for campaigns, and this is a file") for name in given
-        )
+def _options_of_campaigns(context: click.Context) -> Iterator[Mistake]:
+    """Yield a mistake for each given option that a file has no use for."""
+    for parameter in context.command.params:
+        is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.name in OF_CAMPAIGNS and is_given:
+            reason = "is an option for campaigns, and this is a file"
+            yield Mistake(parameter.opts[-1], reason)

@@ -12,7 +12,7 @@ import click
 
 from httpbed.addons.field import measurement, target
 from httpbed.addons.field.measurement import OWN, Measurement, Wanted
-from httpbed.base.errors import Mistake, RejectedValueError, require_none
+from httpbed.base.errors import Mistake, RejectedValueError, collected, require_none
 from httpbed.base.units import format_duration, format_size, parse_duration
 from httpbed.cli import options
 from httpbed.cli.echo import echo, say
@@ -118,8 +118,11 @@ def command(
 
     Exit code 1: a request failed, or got another HTTP version than the one asked for.
     """
-    wanted = Wanted(versions, replicates, seed, pause_s, is_own, measurement.authorities(cacert))
-    require_none([*target.url_mistakes(url), *_impolite(wanted)])
+    mistakes, trusted = [*target.url_mistakes(url)], ""
+    with collected(mistakes):
+        trusted = measurement.authorities(cacert)
+    wanted = Wanted(versions, replicates, seed, pause_s, is_own, trusted)
+    require_none([*mistakes, *_impolite(wanted)])
     aim = target.find(target.read_url(url), is_own=is_own)
     if "https" in urllib.request.getproxies():
         say("the proxy of this machine's environment is not used")

@@ -47,31 +47,25 @@ MAX_LINES = 20
 """Connections or requests that are listed; more are counted."""
 
 
-def run(
-    path: Path,
-    catalog: Catalog,
-    *,
-    chosen: str | None,
-    side: Side | None,
-    experiment: Path | None,
-    form: str,
-) -> None:
-    """Explain a file.
+def readable(path: Path, catalog: Catalog, chosen: str | None, side: Side | None) -> Evidence:
+    """Read a file.
 
     :raises ConfigError: when it cannot be read, or nothing of it can be explained.
     """
     evidence = _read(path, catalog, chosen, side)
-    known = explained(evidence.found)
-    if not known:
+    if not explained(evidence.found):
         raise ConfigError(
             Mistake(str(path), f"{unexplained.trial}: {unexplained.reason}")
             for unexplained in evidence.found
             if isinstance(unexplained, Unexplained)
         )
+    return evidence
+
+
+def show(path: Path, evidence: Evidence, experiment: Path | None, form: str) -> None:
+    """Print what explains a file, and write the experiment that would reproduce it."""
     if experiment is not None:
-        text, lacks = experiment_text(known[0], evidence, path.name)
-        if experiment.exists():
-            raise ConfigError([Mistake("--experiment", f"{experiment} is there already")])
+        text, lacks = experiment_text(explained(evidence.found)[0], evidence, path.name)
         disk.write_output(experiment, text.encode())
         written = f"{experiment} is written: httpbed run {experiment}"
         evidence = replace(evidence, notes=(*evidence.notes, *lacks, written))
