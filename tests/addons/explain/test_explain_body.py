@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import stored_campaigns
 from httpbed.addons.explain import explain_body, page_report
+from httpbed.addons.explain.again import Again, loaded_trials
 from httpbed.addons.explain.explain_report import Shown
 from httpbed.addons.explain.page_report import ShownLoads, Unread
 from httpbed.addons.pages import loads
@@ -15,9 +17,12 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.base.errors import ConfigError
+from httpbed.campaign.settings import ONE
+from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs
 from httpbed.results import attempts
+from httpbed.store import query
 from page_campaigns import page_campaign
 
 CATALOG = catalogs.load()
@@ -57,6 +62,23 @@ def test_a_campaign_without_any_readable_load_is_a_mistake(tmp_path: Path) -> No
     (mistake,) = refused.value.mistakes
     assert mistake.place == str(results.directory)
     assert mistake.remedy
+
+
+def test_a_trial_beyond_the_campaigns_first_scale_runs_again(tmp_path: Path) -> None:
+    """The campaign began at scale smoke and grew, and its manifest has the first scale."""
+    text = stored_campaigns.SCALED
+    whole = stored_campaigns.loaded(text).trials
+    (beyond, *_) = [trial for trial in whole if trial.levels["loss"] == "0 %" and trial.block == 1]
+    (within, *_) = [trial for trial in whole if trial.levels["loss"] == "2 %" and trial.block == 1]
+    records = [stored_campaigns.record(trial) for trial in (beyond, within)]
+    stored_campaigns.make(tmp_path / "campaign", records, text=text)
+    made = query.read(tmp_path / "campaign")
+    results = replace(made, manifest=stored_campaigns.manifest(scale="smoke"))
+    how = Again(CATALOG, tmp_path / "again", tmp_path, ONE, None)
+    for trial in (beyond, within):
+        chosen = {(trial.block, treatment_key(trial.levels))}
+        (again,) = loaded_trials(results, chosen, how).trials
+        assert (again.id, again.levels) == (trial.id, trial.levels)
 
 
 def test_the_page_follows_no_link_out_of_a_campaign(

@@ -150,20 +150,20 @@ def loaded_trials(results: Results, chosen: Collection[Chosen], how: Again) -> L
     :raises ConfigError: when it cannot be read, or has none of them.
     """
     campaign, manifest = campaigns.open_existing(results.directory), results.manifest
-    loaded = preparation.load(
-        campaign.experiment_text,
-        how.catalog,
-        how.files,
-        DesignOptions(
-            scale=manifest.get("scale"),
-            # A campaign may have grown beyond the blocks of its file.
-            replicates=max(block for block, _ in chosen),
-            clock=how.clock or manifest.get("clock"),
-        ),
+    # A campaign may have grown beyond the blocks of its file, and beyond the scale that it began
+    # with; the whole design has all trials.
+    design = DesignOptions(
+        scale=manifest.get("scale"),
+        replicates=max(block for block, _ in chosen),
+        clock=how.clock or manifest.get("clock"),
     )
-    trials = tuple(
-        trial for trial in loaded.trials if (trial.block, treatment_key(trial.levels)) in chosen
-    )
+    for options in dict.fromkeys((design, replace(design, scale=None))):
+        loaded = preparation.load(campaign.experiment_text, how.catalog, how.files, options)
+        trials = tuple(
+            trial for trial in loaded.trials if (trial.block, treatment_key(trial.levels)) in chosen
+        )
+        if len(trials) == len(chosen):
+            break
     if not trials:
         reason = "its experiment file has none of the trials that are to be explained"
         raise ConfigError([Mistake(str(results.directory), reason, "run the experiment itself")])
