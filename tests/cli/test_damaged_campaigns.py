@@ -205,6 +205,20 @@ def test_a_damaged_attempt_is_named_and_counts_as_missing(
     assert httpbed("verify", campaign)[0] == 0
 
 
+@pytest.mark.parametrize("words", [(), ("--dataset", "-o", "dataset"), ("-o", "table.csv")])
+def test_a_campaign_of_damaged_attempts_alone_is_not_exported(
+    httpbed: Command, campaign: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """Exit 1 with the reason; no table without rows replaces an earlier file."""
+    monkeypatch.chdir(campaign.parent)
+    for file in campaign.glob("trials/*/*/*/trial.json"):
+        file.write_bytes(file.read_bytes()[:-20])
+    code, out, err = httpbed("export", campaign, *words)
+    assert (code, out) == (1, "")
+    assert f"{campaign}: nothing to export, because every attempt is damaged" in err
+    assert {path.name for path in Path().iterdir()} == {campaign.name}
+
+
 def _resumed(folder: Path) -> None:
     """Resume the campaign as a run does, with finished attempts."""
     now = stored_campaigns.manifest()

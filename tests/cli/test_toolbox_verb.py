@@ -6,17 +6,21 @@ Mistakes on the command line of ``httpbed doctor audit``.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from command_line import Command
 from httpbed.base.errors import ConfigError
 from httpbed.bed.machine import doctor
 from httpbed.bed.toolbox import root_filesystem
+from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.cli import doctor as doctor_verb
 from httpbed.cli import toolbox as toolbox_verb
+from httpbed.trial import program_roots
 
 
 @pytest.fixture
@@ -39,6 +43,33 @@ def test_toolboxes_are_listed_and_removed(root: root_filesystem.Root) -> None:
     assert isinstance(run(toolbox_verb.command, ["remove", "other"]).exception, ConfigError)
     assert run(toolbox_verb.command, ["remove", root.name]).exit_code == 0
     assert root_filesystem.find_all() == []
+
+
+def test_a_named_program_that_cannot_be_built_exits_with_3(
+    httpbed: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is on stderr; without names, the programs that can be built are enough."""
+
+    def fail(needed: Mapping[Contents, object], **_: object) -> tuple[object, object]:
+        return {}, dict.fromkeys(needed, "the archive does not answer")
+
+    monkeypatch.setattr(program_roots, "build", fail)
+    code, out, err = httpbed("toolbox", "build", "curl")
+    assert (code, out) == (3, "")
+    assert "curl not built: the archive does not answer" in err
+
+
+def test_the_list_of_programs_fits_a_terminal() -> None:
+    """What a program consists of, and why it is not here, stands with the program alone."""
+    listed = CliRunner().invoke(toolbox_verb.command, [])
+    rows = {line.split()[0]: line for line in listed.stdout.splitlines()}
+    assert max(map(len, rows.values())) <= 80
+    # The user brings hq, which no machine of CI has.
+    assert rows["hq"].endswith("no    your own")
+    assert rows["aioquic"].endswith("PyPI")
+    assert rows["httpbed-quiche"].endswith("sources")
+    shown = CliRunner().invoke(toolbox_verb.command, ["hq"])
+    assert "no: hq is not on the PATH" in shown.stdout
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (None, 0), (False, 3)])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.base.units import format_count
 from httpbed.cli import options
 from httpbed.cli.echo import echo
@@ -145,6 +145,11 @@ def _read(directories: Sequence[Path]) -> list[Results]:
 
     campaigns = campaign_folders.read(directories)
     campaign_folders.note_damage(campaigns)
+    lost = [one.directory for one in campaigns if one.damaged and not one.trials.num_rows]
+    for directory in lost:
+        echo(f"{directory}: nothing to export, because every attempt is damaged", err=True)
+    if lost:
+        raise click.exceptions.Exit(1)
     return campaigns
 
 
@@ -171,8 +176,9 @@ def _added(
     if choice.output is None and not export.is_one_file:
         reason = f"is missing: {given} writes {export.what} into a folder"
         mistakes.append(Mistake("-o", reason, "add -o FOLDER"))
+    with collected(mistakes):
+        campaigns = _read(directories if export.takes_several else [_only(directories)])
     require_none(mistakes)
-    campaigns = _read(directories if export.takes_several else [_only(directories)])
     from httpbed.cli import output_file
 
     if export.is_one_file and choice.output:

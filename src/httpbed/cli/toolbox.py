@@ -130,10 +130,11 @@ def _list(known: Catalog, *, as_json: bool) -> None:
     if as_json:
         echo(json.dumps([_as_json(recipe) for recipe in recipes], indent=1))
         return
-    rows = [["implementation", "roles", "HTTP", "upstream", "installed", "from"]]
+    rows = [["implementation", "roles", "HTTP", "upstream", "here", "from"]]
     rows += [_row(recipe) for recipe in recipes]
     for line in aligned(rows):
         echo(line)
+    say("httpbed toolbox NAME shows a program with its packages and knobs, and why it is not here")
 
 
 def _as_json(recipe: Recipe) -> dict[str, Any]:
@@ -146,14 +147,14 @@ def _as_json(recipe: Recipe) -> dict[str, Any]:
 
 
 def _row(recipe: Recipe) -> list[str]:
-    is_here, why = program_roots.state(recipe)
+    is_here, _ = program_roots.state(recipe)
     return [
         recipe.name,
         "/".join(recipe.roles),
         ", ".join(recipe.http_versions),
         ", ".join(recipe.upstream_http_versions) or "-",
-        "yes" if is_here else f"no: {why}",
-        recipe.install.summary(),
+        "yes" if is_here else "no",
+        recipe.install.source(),
     ]
 
 
@@ -253,7 +254,7 @@ def build(
             where = program_roots.own_executable(known[name], say, accept_expired=accept_expired)
             say(f"{name} is {where}")
     if failures and (names or not roots):
-        raise SystemExit(_UNABLE)
+        raise click.exceptions.Exit(_UNABLE)
 
 
 @command.command()

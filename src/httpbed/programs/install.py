@@ -168,6 +168,12 @@ class Install(Value):
         """Return the image's variables, or those by which the libraries beside it are found."""
         return self.variables if self.has_root else {"LD_LIBRARY_PATH": self.folder(name)}
 
+    def source(self) -> str:
+        """Return where it comes from, in a word or two."""
+        if self.binary or self.image:
+            return "your own" if self.binary else "image"
+        return "PyPI" if self.pypi else self.suite or "sources"
+
     def summary(self) -> str:
         """Return the origin in a few words."""
         if self.own or self.binary:
