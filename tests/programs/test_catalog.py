@@ -80,7 +80,7 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place", "reason"),
     [
-        ("schema = 1", "schema = 9", "schema", "1"),
+        ("schema = 1", "schema = 9", "schema", "must be 1, not 9"),
         ("schema = 1", 'schema = 1\nlike = "lynx"', "like", "no recipe 'lynx'"),
         ('name = "curl"', 'name = "c url"', "name", "pattern"),
         ('roles = ["client"]', 'roles = ["cliant"]', "roles[0]", "'client', 'proxy' or 'server'"),

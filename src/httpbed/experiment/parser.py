@@ -429,7 +429,7 @@ def _mistake(
         close = difflib.get_close_matches(
             str(detail["input"]), validation_messages.accepted_words(detail), n=1
         )
-        remedy = f"did you mean {close[0]!r}?" if close else ""
+        remedy = f"did you mean {close[0]!r}?" if close else remedy
     return mistake_at(document, place, levels, reason, remedy)
 
 

@@ -45,7 +45,14 @@ def reason_and_remedy(detail: ErrorDetails) -> tuple[str, str]:
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, RejectedValueError):
         return error.reason, error.remedy
-    return _reason(detail), ""
+    return _reason(detail), _of_schema(detail["input"]) if detail["loc"] == ("schema",) else ""
+
+
+def _of_schema(stated: object) -> str:
+    """Return what to do about a schema that this httpbed does not read."""
+    if isinstance(stated, int) and stated > 1:
+        return f"write schema = 1, or use a newer httpbed, which reads schema {stated}"
+    return "write schema = 1"
 
 
 def _reason(detail: ErrorDetails) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -78,7 +78,7 @@ class ClientLeft(Value):
 class Recipe(Value):
     """A recipe, which is an :class:`~httpbed.programs.protocol.Implementation`."""
 
-    schema_: Annotated[int, Field(ge=1, le=1)] = Field(alias="schema")
+    schema_: Literal[1] = Field(alias="schema")
     name: str = Field(pattern=r"^[a-z][a-z0-9.-]*$")
     roles: list[RoleName] = Field(min_length=1)
     http_versions: list[HttpVersion] = Field(min_length=1)
