@@ -303,8 +303,8 @@ def _operating_system(error: OSError) -> int:
             PLACE_REFUSED, "set HTTPBED_CACHE to a writable folder with free space"
         )
     where = error.filename or (_full_place() if error.errno == errno.ENOSPC else "")
-    place = f" ({where})" if where else ""
-    _complain(f"{error.strerror}{place}\n  remedy: {remedies[error.errno]}")
+    place = f"{where}: " if where else ""
+    _complain(f"{place}{error.strerror}\n  remedy: {remedies[error.errno]}")
     return EXIT_USAGE if error.errno in WRONG_PATHS else EXIT_HOST
 
 

@@ -36,7 +36,11 @@ class SchedulerAddress(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the address; reject any other word."""
-        del param, ctx
+        del param
+        if ctx and ctx.params.get("init"):
+            named = f"name the folder of the certificates with --certificates {value}"
+            remedy = "leave it out" if "://" in value else named
+            raise RejectedValueError(f"{value!r} has no meaning with --init", remedy)
         found = _ADDRESS.fullmatch(value)
         if found is None or not 1 <= int(found[2]) <= _LAST_PORT:
             remedy = "write it like tls://10.0.0.1:8786"

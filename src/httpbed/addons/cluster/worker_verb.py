@@ -34,6 +34,7 @@ QUIET = "--no-dashboard --dashboard-address 127.0.0.1:0"
 @click.option(
     "--init",
     is_flag=True,
+    is_eager=True,  # it says how the address is read
     help="Make the certificates of a new cluster, and print how to start its scheduler.",
 )
 @certificates_option
@@ -79,10 +80,9 @@ def command(
 
     A user who has the cluster's key can run programs as you on every machine of the cluster.
     """
-    if init == (address is not None):
+    if address is None and not init:
         remedy = f"write httpbed worker {SchedulerAddress.name}, or httpbed worker --init"
-        reason = "is missing" if address is None else "is not for --init"
-        raise ConfigError([Mistake(SchedulerAddress.name, reason, remedy)])
+        raise ConfigError([Mistake(SchedulerAddress.name, "is missing", remedy)])
     require_dask()
     if address is None:
         _make_certificates((certificates or default_folder()).absolute())
