@@ -30,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from httpbed.base.clock import Clock
+from httpbed.base.units import format_share
 from httpbed.experiment import parser
 from httpbed.store import query
 
@@ -94,7 +95,7 @@ class ComparedValues:
         share = self.expected / self.values if self.values else 0.0
         return (
             f"{self.inside} of {self.values} values lie in the published range"
-            f" (about {share:.0%} are expected to)"
+            f" (about {format_share(share, 0)} are expected to)"
         )
 
 

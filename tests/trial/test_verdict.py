@@ -305,7 +305,7 @@ def test_the_realised_share_of_losses_rejects_nothing() -> None:
         for one in checks(recorded_evidence(H2_LOSS))
         if one.name == "losses as drawn, server->client"
     )
-    assert check.figure.startswith("13 of 714 lost, 1.82%, 95 % interval 0.97% .. 3.09%")
+    assert check.figure.startswith("13 of 714 lost, 1.82 %, 95 % interval 0.97 % .. 3.09 %")
 
 
 def test_a_broken_bed_is_recorded_as_an_invalid_attempt() -> None:
@@ -358,7 +358,7 @@ def test_an_attempt_of_before_the_counters_is_valid() -> None:
 def test_a_short_transfer_is_not_invalid_for_its_own_start() -> None:
     """In tens of ms the programs' own start is most of the time."""
     assert pressure(0.09, 0.08).passed
-    assert pressure(0.09, 0.08).figure.startswith("45% of 0.20 s")
+    assert pressure(0.09, 0.08).figure.startswith("45 % of 0.20 s")
 
 
 def test_waits_of_the_trials_own_tasks_have_a_stricter_limit() -> None:

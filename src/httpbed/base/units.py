@@ -167,9 +167,9 @@ def format_count(count: int, noun: str) -> str:
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
-def format_share(share: float) -> str:
-    """Write a fraction as ``4 %``."""
-    return f"{share * 100:.4g} %"
+def format_share(share: float, decimals: int | None = None) -> str:
+    """Write a fraction as ``4 %``, with so many decimals, or with four digits at most."""
+    return f"{share * 100:.4g} %" if decimals is None else f"{share * 100:.{decimals}f} %"
 
 
 def format_alike(text: object, value: float) -> str:

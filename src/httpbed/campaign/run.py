@@ -21,7 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol
 
-from httpbed.base.units import format_count
+from httpbed.base.units import format_count, format_share
 from httpbed.bed.machine import machine_load
 from httpbed.campaign import campaign_setup, executor, manifest
 from httpbed.campaign.addition import Say, Tell
@@ -398,6 +398,6 @@ def _beginning_of_second_series(count: int) -> str:
     trials, lack = ("1 trial", "lacks") if count == 1 else (f"{count} trials", "lack")
     return (
         f"{trials} {lack} a valid attempt because the machine was busy: trying again, one at a"
-        f" time, once others take less than {machine_load.BUSY_SHARE:.0%} of the CPUs, or after"
-        f" {MAX_WAIT_S:.0f} s"
+        f" time, once others take less than {format_share(machine_load.BUSY_SHARE, 0)} of the CPUs,"
+        f" or after {MAX_WAIT_S:.0f} s"
     )

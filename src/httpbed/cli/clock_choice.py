@@ -25,6 +25,7 @@ from typing import Literal
 
 from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, HostError
+from httpbed.base.units import format_share
 from httpbed.bed.machine import machine_load
 from httpbed.campaign import addition, preparation
 from httpbed.campaign import settings as run_settings
@@ -86,10 +87,10 @@ def by_rule(
             say(f"clock: {known}, which {directory} began with")
         return load(known), settings
     loaded, share = load("real"), machine_load.taken_share()
-    others = f"other programs take {share:.0%} of the CPUs"
+    others = f"other programs take {format_share(share, 0)} of the CPUs"
     if share < machine_load.BUSY_SHARE:
         if is_asked:
-            say(f"clock: real; {others}, less than {machine_load.BUSY_SHARE:.0%}")
+            say(f"clock: real; {others}, less than {format_share(machine_load.BUSY_SHARE, 0)}")
         return loaded, settings
     try:
         in_virtual = load(VIRTUAL)

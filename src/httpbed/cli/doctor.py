@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from httpbed.base.errors import HostError
+from httpbed.base.units import format_share
 from httpbed.bed.machine import doctor, facts
 from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.sandbox import sandbox_spec
@@ -97,5 +98,6 @@ def _size(machine: MachineFacts) -> str:
 def _surroundings(machine: MachineFacts) -> str:
     place = "a virtual machine" if machine.hypervisor else "no virtual machine detected"
     inside = f", in a container ({machine.container})" if machine.container else ""
-    steal = "" if machine.steal is None else f", {machine.steal:.2%} of its time stolen so far"
-    return f"{place}{inside}{steal}"
+    if machine.steal is None:
+        return f"{place}{inside}"
+    return f"{place}{inside}, {format_share(machine.steal, 2)} of its time stolen so far"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from httpbed.base.units import format_count
+from httpbed.base.units import format_count, format_share
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
 from httpbed.report import network
@@ -17,7 +17,6 @@ from httpbed.report.phrasing import (
     base_in_sentence,
     by_rule,
     listed,
-    percent,
     ratio_interval,
     ratio_text,
     sentence_case,
@@ -189,7 +188,7 @@ def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:
     if exactly and ratio.identical:
         return Sentence(f"{subject} {same}{exactly}")
     if ratio.judgement == "equal":
-        margin = f"to within {percent(EQUAL_MARGIN)}"
+        margin = f"to within {format_share(EQUAL_MARGIN)}"
         return Sentence(f"{subject} {same}, {margin}{exactly}", _evidence(ratio))
     settles_nothing = _reservation(ratio, is_exact=findings.clock == "virtual")
     return Sentence(f"{subject} {verb}{settles_nothing}{exactly}", _evidence(ratio))
@@ -217,7 +216,7 @@ def _reservation(ratio: Ratio, *, is_exact: bool) -> str:
 def _evidence(ratio: Ratio) -> str:
     if ratio.interval is None:
         return f"{ratio.n} block, so no interval"
-    covers = percent(min(CONFIDENCE, ratio.interval.coverage))
+    covers = format_share(min(CONFIDENCE, ratio.interval.coverage))
     sides = {"less": "less in ", "more": "more in "}.get(ratio.judgement)
     blocks = f"{sides}{agreeing_blocks(ratio)}" if sides else f"{ratio.n} blocks"
     return f"{covers} interval {ratio_interval(ratio.interval)}; {blocks}"

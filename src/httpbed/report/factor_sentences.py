@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from httpbed.base.units import format_share
 from httpbed.experiment.document import KeyPath, factor_references
 from httpbed.experiment.factorial import numeric_levels
 from httpbed.experiment.metric import METRICS
@@ -15,7 +16,6 @@ from httpbed.report.phrasing import (
     covering,
     level,
     listed,
-    percent,
     ratio_interval,
     ratio_text,
     sentence_case,
@@ -37,7 +37,7 @@ MAX_LEVELS = 4
 """Most levels of a factor that a sentence describes one by one."""
 MAX_NAMED = 8
 """Levels that a list names."""
-EQUAL = f"equal to within {percent(EQUAL_MARGIN)}"
+EQUAL = f"equal to within {format_share(EQUAL_MARGIN)}"
 SLOWS: Mapping[str, int] = {
     "rate": -1,
     "delay": 1,

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from httpbed.base.units import format_share
 from httpbed.experiment.experiment import ReportOptions
 from httpbed.experiment.metric import METRICS
 from httpbed.report.document import Tone
@@ -15,7 +16,6 @@ from httpbed.report.phrasing import (
     bracketed,
     done,
     open_word,
-    percent,
     ratio_brackets,
     ratio_text,
     table_format,
@@ -109,7 +109,7 @@ def matrix(findings: Findings, options: ReportOptions) -> Matrix:
     meanings: dict[Standing, str] = {
         "less": "less",
         "more": "more",
-        "equal": f"no difference: within {percent(EQUAL_MARGIN)}",
+        "equal": f"no difference: within {format_share(EQUAL_MARGIN)}",
         "open": f"not settled: {', or '.join(why)}",
     }
     judgements = {row.ratio.judgement for _, row in findings.rows() if row.ratio}

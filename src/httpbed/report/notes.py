@@ -8,7 +8,7 @@ from typing import Any
 
 from httpbed.base import units
 from httpbed.base.clock import Clock
-from httpbed.base.units import format_count
+from httpbed.base.units import format_count, format_share
 from httpbed.experiment import parser
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS, Censoring
@@ -23,7 +23,6 @@ from httpbed.report.phrasing import (
     duration,
     few,
     in_one_line,
-    percent,
     title,
 )
 from httpbed.results import attempts, estimate, evidence, selection
@@ -90,8 +89,8 @@ def _stopped(manifest: Mapping[str, Any]) -> Iterator[str]:
     if until := manifest.get("until"):
         yield (
             f"each treatment ran until its interval was narrow ({until}): such intervals miss the"
-            f" true median in up to {percent(estimate.MISSED)} of cases, not in 5 %; comparisons"
-            " keep their error rate"
+            f" true median in up to {format_share(estimate.MISSED)} of cases, not in 5 %;"
+            " comparisons keep their error rate"
         )
 
 
@@ -306,10 +305,10 @@ def _short_intervals(findings: Findings, replicates: int) -> Iterator[str]:
     intervals = [row.estimate.interval for _, row in findings.rows() if row.estimate]
     remedy = _least_replicates(findings, replicates)
     if short := {i.coverage for i in intervals if i and not i.reaches_confidence}:
-        covered = " or ".join(percent(share) for share in sorted(short))
+        covered = " or ".join(format_share(share) for share in sorted(short))
         yield (
             f"with fewer than {MIN_VALUES} blocks an interval runs from the smallest to the"
-            f" largest value and covers {covered}, not {percent(CONFIDENCE)}{remedy}"
+            f" largest value and covers {covered}, not {format_share(CONFIDENCE)}{remedy}"
         )
     if any(interval is None for interval in intervals):
         yield f"a single value has no interval{'' if short else remedy}"

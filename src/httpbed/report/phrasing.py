@@ -161,11 +161,6 @@ def by_rule(ratio: Ratio) -> str:
     return f"which is not settled: n = {ratio.n}, and {FEW_BLOCKS} settle nothing"
 
 
-def percent(share: float) -> str:
-    """Write a share as ``93.75 %``."""
-    return f"{100 * share:.4g} %"
-
-
 def coverage(intervals: Iterable[Interval | None]) -> str:
     """Return the coverage of these intervals: ``95 %``, or ``at least 50 %`` where they differ.
 
@@ -174,7 +169,7 @@ def coverage(intervals: Iterable[Interval | None]) -> str:
     shares = {min(CONFIDENCE, interval.coverage) for interval in intervals if interval}
     if not shares:
         return ""
-    return ("at least " if len(shares) > 1 else "") + percent(min(shares))
+    return ("at least " if len(shares) > 1 else "") + units.format_share(min(shares))
 
 
 def covering(intervals: Iterable[Interval | None]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from httpbed.base.units import format_count
+from httpbed.base.units import format_count, format_share
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS
 from httpbed.report import levels, manifest, matrix, network, notes, roles, templating, treatments
@@ -38,7 +38,6 @@ from httpbed.report.phrasing import (
     covering,
     few,
     listed,
-    percent,
     sentence_case,
     title,
     treatment,
@@ -227,7 +226,7 @@ def _plots(source: ReportInput) -> Section | None:
 def _completion(source: ReportInput) -> Section:
     findings, tally = source.listed, source.findings.tally
     rows = [row for _, row in findings.rows()]
-    share = percent(tally.completed / tally.planned) if tally.planned else DASH
+    share = format_share(tally.completed / tally.planned) if tally.planned else DASH
     shares = tuple(
         Cell(f"{own.completed}/{own.planned}", share=own.completed / max(1, own.planned))
         for own in (row.tally for row in rows)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from httpbed.base.units import format_share
 from httpbed.report import network
 from httpbed.report.document import COLUMNS, Cell, Column, RowName, Table
 from httpbed.report.matrix import tone
@@ -21,7 +22,6 @@ from httpbed.report.phrasing import (
     done,
     goodput_number,
     open_word,
-    percent,
     ratio_brackets,
     ratio_text,
     sentence_case,
@@ -39,10 +39,10 @@ EXPLANATION = (
     "Intervals of medians are by order statistics, without any assumption about the distribution."
     " A paired ratio is the pseudo-median of the blocks' ratios (the median of the geometric means"
     " of all pairs of them), and its interval inverts Wilcoxon's signed ranks. Less and more: the"
-    f" interval excludes 1. Equal: the whole interval lies within {percent(EQUAL_MARGIN)} of 1."
-    " Noise, or in virtual time open: neither. Fewer than five blocks settle nothing. Of medians:"
-    " the ratio of both medians, where it differs from the paired ratio. A trial that timed out"
-    " ranks as longer than its limit and is left out of means."
+    " interval excludes 1. Equal: the whole interval lies within"
+    f" {format_share(EQUAL_MARGIN)} of 1. Noise, or in virtual time open: neither. Fewer than five"
+    " blocks settle nothing. Of medians: the ratio of both medians, where it differs from the"
+    " paired ratio. A trial that timed out ranks as longer than its limit and is left out of means."
 )
 
 

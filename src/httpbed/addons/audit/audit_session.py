@@ -30,6 +30,7 @@ from rich.text import Text
 from scipy import stats
 
 from httpbed.addons.claims import judging
+from httpbed.base.units import format_share
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import AttemptProgress
 from httpbed.campaign.preparation import LoadedExperiment
@@ -325,7 +326,7 @@ def closing(audit: Audit, jobs: str) -> Iterator[tuple[str, str]]:
 def _compared(audit: Audit) -> str:
     total = len(audit.treatments)
     return (
-        f"within {phrasing.percent(MARGIN)} of one at a time: {audit.same} of {total} treatments;"
+        f"within {format_share(MARGIN)} of one at a time: {audit.same} of {total} treatments;"
         f" disturbed: {audit.disturbed}; not settled: {total - audit.same - audit.disturbed}"
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 from httpbed.addons.claims.claim_verdict import VERDICTS
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.conformance import senders_report as senders
+from httpbed.base.units import format_share
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report.phrasing import few
 from httpbed.results import evidence, sample
@@ -223,7 +224,8 @@ def warnings(arm: ArmJudgement, trials: ArmTrials) -> Iterator[str]:
     if estimate and estimate.is_constant:
         yield "all blocks of a cell have the same value"
     if estimate and estimate.coverage < 0.95 - 1e-9:
-        yield f"with so few blocks the interval covers {estimate.coverage:.2%}, not 95 %"
+        covers = format_share(estimate.coverage, 2)
+        yield f"with so few blocks the interval covers {covers}, not 95 %"
 
 
 def endings(trials: ArmTrials) -> Iterator[str]:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import visible
+from httpbed.base.units import format_share
 from httpbed.cli import run
 from httpbed.experiment.factorial import TreatmentKey
 from httpbed.report import publish, terminal
@@ -114,7 +115,7 @@ def _interval(found: Equivalence) -> str:
 def sentences(treatments: Sequence[TreatmentByClocks]) -> Iterator[str]:
     """Say how many treatments are the same by both clocks, and what the others mean."""
     verdicts = [clocks.found.verdict for clocks in treatments]
-    margin = f"{EQUIVALENCE_MARGIN:.0%}"
+    margin = f"{format_share(EQUIVALENCE_MARGIN, 0)}"
     yield (
         f"{verdicts.count('same')} of {len(verdicts)} treatments take the same by both clocks"
         f" within {margin}, {verdicts.count('different')} do not, {verdicts.count('open')} are open"

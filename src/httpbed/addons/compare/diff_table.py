@@ -10,6 +10,7 @@ from typing import Any
 from rich.padding import Padding
 
 from httpbed.addons.compare.campaign_comparison import ComparedTreatment, TreatmentDifference
+from httpbed.base.units import format_share
 from httpbed.experiment.design import Difference
 from httpbed.experiment.metric import METRICS
 from httpbed.report import terminal_report
@@ -19,7 +20,6 @@ from httpbed.report.phrasing import (
     NumberFormat,
     compared_blocks,
     number_format,
-    percent,
     sentence_case,
     title,
     whole_treatment,
@@ -43,7 +43,7 @@ def compared_table(
     names = (whole_treatment(row.levels) for row in rows)
     medians = zip(*(row.medians for row in rows), strict=True)
     shares = {row.coverage for row in rows if row.coverage}
-    covered = f"{'at least ' * (len(shares) > 1)}{percent(min(shares))}" if shares else ""
+    covered = f"{'at least ' * (len(shares) > 1)}{format_share(min(shares))}" if shares else ""
     return Table(
         "Change",
         f"{sentence_case(title(metric))} {' and '.join(sides)}"

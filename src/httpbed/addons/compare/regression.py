@@ -29,6 +29,7 @@ from scipy import stats
 
 from httpbed.addons.compare import campaign_comparison, diff_table
 from httpbed.addons.compare.campaign_comparison import ComparedTreatment, Levels, levels_of, median
+from httpbed.base.units import format_share
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.report import markdown
@@ -189,7 +190,7 @@ def _change(
         return replace(change, verdict="regression", reason=NEVER_COMPLETES)
     if not slower and not fails_more:
         return change
-    text = f"worse by more than {margin:.2%}".replace("%", " %").replace(".00", "")
+    text = f"worse by more than {format_share(margin)}"
     reasons = [text] if slower else []
     reasons += [COMPLETES_LESS] if fails_more else []
     return replace(change, verdict="regression", reason=" and ".join(reasons))

@@ -208,7 +208,8 @@ def _as_many(period_s: float, observed: HandoverEvidence, done_ns: int) -> Check
         passed=count >= min(due - 1, HANDOVER_COUNT.limit * due),
         figure=f"{count} of {due} due",
         measured=count / due if due else None,
-        limit=f"{HANDOVER_COUNT.limit:.0%} of one every {units.format_duration(period_s)}",
+        limit=f"{units.format_share(HANDOVER_COUNT.limit, 0)} of one every"
+        f" {units.format_duration(period_s)}",
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from httpbed.base import clock
+from httpbed.base.units import format_share
 from httpbed.bed.machine import machine_load
 from httpbed.bed.network import network_plan
 from httpbed.bed.network.network_plan import NetworkPlan
@@ -159,9 +160,9 @@ def _receive_drops(link: Any) -> Check:
 def _pressure(evidence: AttemptEvidence) -> Check:
     share, lasted = _pressed(evidence)
     source = evidence.pressure["source"]
-    figure = f"{share:.0%} of {lasted:.2f} s with a task waiting, by {source}"
+    figure = f"{format_share(share, 0)} of {lasted:.2f} s with a task waiting, by {source}"
     most = PRESSURE.limit if source == machine_load.BY_TASK else MAX_PRESSURE_OF_MACHINE
-    limit = f"at most {most:.0%}"
+    limit = f"at most {format_share(most, 0)}"
     return PRESSURE.result(passed=share <= most, figure=figure, limit=limit, measured=share)
 
 
@@ -189,8 +190,8 @@ def _socket_drops(host: str, evidence: AttemptEvidence, *, is_real: bool) -> Che
         share, _ = _pressed(evidence)
         by_task = evidence.pressure["source"] == machine_load.BY_TASK
         most = PRESSURE_ALONE if by_task else PRESSURE_OF_MACHINE_ALONE
-        passed, limit = share <= most, f"0 with a CPU pressure above {most:.0%}"
-        figure += f", CPU pressure {share:.0%}"
+        passed, limit = share <= most, f"0 with a CPU pressure above {format_share(most, 0)}"
+        figure += f", CPU pressure {format_share(share, 0)}"
     return SOCKET_DROPS.result(
         passed=passed, figure=figure, limit=limit, where=host, measured=counted.dropped
     )
@@ -198,7 +199,9 @@ def _socket_drops(host: str, evidence: AttemptEvidence, *, is_real: bool) -> Che
 
 def _no_pressure() -> Check:
     """Return the check in a guest: a task that waits for its processor waits for no time."""
-    return PRESSURE.result(passed=None, figure=clock.MEANING, limit=f"at most {PRESSURE.limit:.0%}")
+    return PRESSURE.result(
+        passed=None, figure=clock.MEANING, limit=f"at most {format_share(PRESSURE.limit, 0)}"
+    )
 
 
 def _congestion_control(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from httpbed.base.units import format_share
 from httpbed.bed.network.kernel import READINGS
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.experiment.check import (
@@ -177,7 +178,8 @@ def _share(lost: int, count: int) -> str:
     tail = (1 - CONFIDENCE) / 2
     low = special.betaincinv(lost, count - lost + 1, tail) if lost else 0.0
     high = special.betaincinv(lost + 1, count - lost, 1 - tail) if lost < count else 1.0
-    return f"{lost} of {count} lost, {lost / count:.2%}, 95 % interval {low:.2%} .. {high:.2%}"
+    share, low, high = (format_share(one, 2) for one in (lost / count, low, high))
+    return f"{lost} of {count} lost, {share}, 95 % interval {low} .. {high}"
 
 
 def _schedule(entries: list[Table], changes: Sequence[Table], lasted_s: float, where: str) -> Check:
