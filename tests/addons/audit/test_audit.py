@@ -113,6 +113,7 @@ def test_runs_without_values_are_open() -> None:
     assert shown(found)
 
 
+@pytest.mark.slow
 def test_disturbances_are_called_so_by_chance_as_rarely_as_stated() -> None:
     """Of 300 audits whose true ratio lies at the margin at most those that 5 % explains."""
     generator, alarms = np.random.default_rng(7), 0

@@ -99,6 +99,7 @@ def test_a_zero_gives_no_ratio_and_completion_is_compared_all_the_same() -> None
     assert (found.change, found.completes) == ("open", "less often")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_campaigns_that_do_not_differ_rarely_show_a_change(*, paired: bool) -> None:
     """Of campaigns of twelve equal treatments, one in twenty at most reports any change."""
