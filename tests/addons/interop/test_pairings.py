@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from httpbed.addons.interop import pairings
+from httpbed.addons.interop import interop_session, pairings
 from httpbed.addons.interop.interop_session import MISSING, UNTRUSTED, refusal_tests
 from httpbed.addons.interop.pairings import Pairing, Promise, ProxyHop
 from httpbed.experiment.scenario import Scenario
@@ -54,6 +54,28 @@ def test_every_client_has_a_refusal_test() -> None:
     for test in refusal_tests(RECIPES, FEW):
         Scenario.model_validate(test.document())
         assert list(role_checks.role_mistakes(CATALOG, test.document())) == []
+
+
+@pytest.mark.parametrize(
+    ("pairing", "words"),
+    [
+        (Pairing("curl", "1.1", "nginx"), ["parallel", "connections", "rounds"]),
+        # Over HTTP/2 curl cannot open several connections to one server.
+        (Pairing("curl", "2", "nginx"), ["parallel", "rounds"]),
+        (Pairing("aioquic", "3", "nginx"), ["parallel", "rounds", "parallel rounds"]),
+        (Pairing("wget", "1.1", "nginx"), []),
+        (PROXIED, []),
+    ],
+    ids=lambda one: one.title() if isinstance(one, Pairing) else "",
+)
+def test_a_pairing_tries_each_workload_that_both_ends_declare(
+    pairing: Pairing, words: list[str]
+) -> None:
+    """Each is a valid scenario with files that the session makes."""
+    assert interop_session._further(CATALOG, pairing) == words
+    for word in words:
+        document = pairing.document(1000, further=interop_session.FURTHER[word])
+        assert word in [*Scenario.model_validate(document).workload.needs()]
 
 
 def test_few_pairings_are_among_every_pairing() -> None:

@@ -68,6 +68,14 @@ def test_a_failed_pairing_is_shown_with_its_reason() -> None:
     assert "1 of 2 pairings" in text
 
 
+def test_a_failed_workload_is_named_by_its_word_in_recipes() -> None:
+    several = TransferResult(1000, (NOTHING_STORED,), workload="parallel rounds")
+    failed = replace(GOOD, pairings=(replace(DIRECT, downloads=(several,)),))
+    assert not failed.passed
+    text = "\n".join(check_verb.lines(failed))
+    assert "nginx, GET of 1000 bytes (parallel rounds): body as served: the client" in text
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

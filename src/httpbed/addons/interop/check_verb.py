@@ -62,9 +62,10 @@ def command(
     before a campaign: a recipe that declares too much costs you its trials.
 
     Each program reports its version, and downloads 1 kB and 1 MB, compared by digest, with the most
-    versatile installed counterpart. It uploads 1 MB by each method that both have, too. Each client
-    must refuse an untrusted certificate, or else report a missing file. With names, only
-    combinations with these programs run. httpbed toolbox build installs missing programs.
+    versatile installed counterpart. It uploads 1 MB by each method that both have, and fetches
+    files in parallel, over several connections and in rounds if both can. Each client must refuse
+    an untrusted certificate, or else report a missing file. With names, only combinations with
+    these programs run. httpbed toolbox build installs missing programs.
 
     Exit codes: 0 all passed; 1 one failed, or a declared ability has no installed counterpart; 2
     usage, or your own program cannot be run; 3 nothing is installed.
@@ -225,7 +226,7 @@ def _failures(result: InteropResult) -> Iterator[str]:
         title = pairing.pairing.title()
         for transfer in (*pairing.downloads, *pairing.uploads):
             for failure in transfer.failures:
-                yield f"{title}, {transfer.method} of {transfer.size} bytes: {failure}"
+                yield f"{title}, {transfer.title()}: {failure}"
     for refusal in result.refusals:
         if not refusal.passed:
             instead = "; ".join(map(str, refusal.failures)) or "everything passed"

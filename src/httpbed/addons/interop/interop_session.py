@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.interop.pairings import Pairing, Promise
+from httpbed.addons.interop.pairings import NOTHING, Pairing, Promise
 from httpbed.base.errors import BedError
 from httpbed.bed.machine import backend
 from httpbed.campaign import executor, manifest
@@ -27,6 +27,7 @@ from httpbed.experiment.workload import UPLOADS_BY, Download, Method
 from httpbed.experiment.workload_kinds import parse as workload_of
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
+from httpbed.programs.role_checks import role_mistakes
 from httpbed.trial import content, program_roots, tls_certificates
 from httpbed.trial.content import Content, ContentFile
 from httpbed.trial.plan import CampaignSetup, PlanOptions
@@ -40,6 +41,13 @@ _SEED = 1
 _TIME_LIMIT_S = 30.0
 _SMALL_BYTES = SIZES[0]
 _TWO_FILES = {"files": 2}
+FURTHER: Mapping[str, Mapping[str, int]] = {
+    "parallel": {"files": 4},
+    "connections": {"files": 4, "connections": 2},
+    "rounds": {"rounds": 2},
+    "parallel rounds": {"files": 4, "rounds": 2},
+}
+"""A workload beyond a single file for each of these words of a recipe."""
 _MISSING_NUMBER = 2
 """Number of the file that the server lacks."""
 _REFUSALS = frozenset({check.ENDED_WELL.id, check.STATUS.id})
@@ -66,11 +74,21 @@ class TransferResult:
     size: int
     failures: tuple[Failure, ...]
     method: Method = "GET"
+    workload: str = ""
+    """The word of :data:`FURTHER`; empty for a single file."""
+
+    def title(self) -> str:
+        """Return it in a few words."""
+        several = f" ({self.workload})" if self.workload else ""
+        return f"{self.method} of {self.size} bytes{several}"
 
 
 @dataclass(frozen=True)
 class PairingResult:
-    """A pairing with its downloads, and an upload by each method that both ends have."""
+    """A pairing with its downloads, and an upload by each method that both ends have.
+
+    Without a proxy it also has a download for each word of :data:`FURTHER` that both ends declare.
+    """
 
     pairing: Pairing
     downloads: tuple[TransferResult, ...]
@@ -92,8 +110,7 @@ class RefusalTest:
 
     def document(self) -> dict[str, Any]:
         """Return the scenario of the test."""
-        scenario = self.pairing.document(_SMALL_BYTES)
-        return {**scenario, "workload": {**scenario["workload"], **self.workload}}
+        return self.pairing.document(_SMALL_BYTES, further=self.workload)
 
 
 @dataclass(frozen=True)
@@ -171,7 +188,9 @@ def make_setup(
     Raises:
         HostError: The tools are not available on this machine.
     """
-    files = ({"kind": "download", "size": f"{size} B"} for size in SIZES)
+    single = ({"kind": "download", "size": f"{size} B"} for size in SIZES)
+    several = ({"kind": "download", "size": f"{SIZES[0]} B", **one} for one in FURTHER.values())
+    files = [*single, *several]
     return CampaignSetup(
         catalog=catalog,
         programs=program_roots.ensure(catalog, [recipe.name for recipe in recipes], say=say),
@@ -206,6 +225,10 @@ async def run_pairings(
         number, pairing = numbered
         place = folder / f"{number:04}"
         downloads = [await _transfer(setup, pairing, "GET", size, place) for size in SIZES]
+        words = _further(setup.catalog, pairing)
+        downloads += [
+            await _transfer(setup, pairing, "GET", SIZES[0], place, workload=word) for word in words
+        ]
         methods = _uploads(setup.catalog, pairing)
         uploads = [await _transfer(setup, pairing, one, SIZES[-1], place) for one in methods]
         results[number] = PairingResult(pairing, tuple(downloads), tuple(uploads))
@@ -273,13 +296,31 @@ def _uploads(catalog: Catalog, pairing: Pairing) -> list[Method]:
     return [one for one, need in UPLOADS_BY.items() if need in common and not pairing.proxies]
 
 
-async def _transfer(
-    setup: CampaignSetup, pairing: Pairing, method: Method, size: int, folder: Path
+def _further(catalog: Catalog, pairing: Pairing) -> list[str]:
+    """Return the words of :data:`FURTHER` that the programs of a pairing without proxy declare."""
+    return [
+        word
+        for word, further in FURTHER.items()
+        if not pairing.proxies
+        and not any(role_mistakes(catalog, pairing.document(SIZES[0], further=further)))
+    ]
+
+
+async def _transfer(  # noqa: PLR0913 - a pairing's transfer, and where it is kept
+    setup: CampaignSetup,
+    pairing: Pairing,
+    method: Method,
+    size: int,
+    folder: Path,
+    *,
+    workload: str = "",
 ) -> TransferResult:
-    place = folder / (str(size) if method == "GET" else f"{method}-{size}")
+    kind = workload.replace(" ", "-") if workload else method * (method != "GET")
+    place = folder / "-".join(filter(None, (kind, str(size))))
     place.mkdir(parents=True)
-    failures = await _failures(setup, setup, pairing.document(size, method), place)
-    return TransferResult(size, tuple(failures), method)
+    document = pairing.document(size, method, FURTHER.get(workload, NOTHING))
+    failures = await _failures(setup, setup, document, place)
+    return TransferResult(size, tuple(failures), method, workload)
 
 
 async def _failures(

@@ -6,7 +6,7 @@ in it, or that a proxy does both. A program without counterparts has no pairing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,6 +16,7 @@ from httpbed.experiment.workload import UPLOADS_BY, Method
 from httpbed.programs.protocol import RoleName
 from httpbed.programs.recipe import Recipe
 
+NOTHING: Mapping[str, Any] = {}
 LINK = {"rate": "100 Mbit/s", "delay": "1 ms"}
 """Fast enough for short trials, slow enough for any machine."""
 
@@ -60,8 +61,10 @@ class Pairing:
         )
         return f"{self.client} -> HTTP/{self.http_version}{''.join(hops)} -> {self.server}"
 
-    def document(self, size: int, method: Method = "GET") -> dict[str, Any]:
-        """Return the scenario that transfers a file of ``size`` bytes."""
+    def document(
+        self, size: int, method: Method = "GET", further: Mapping[str, Any] = NOTHING
+    ) -> dict[str, Any]:
+        """Return the scenario that transfers one file, or several as ``further`` says."""
         is_upload = method in UPLOADS_BY
         workload = {"kind": "upload", "method": method} if is_upload else {"kind": "download"}
         several = len(self.proxies) > 1
@@ -81,7 +84,7 @@ class Pairing:
                 ],
                 "server": {"implementation": self.server},
             },
-            "workload": {**workload, "size": f"{size} B"},
+            "workload": {**workload, "size": f"{size} B", **further},
         }
 
 
