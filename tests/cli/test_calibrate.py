@@ -31,7 +31,7 @@ def test_the_table_shows_expected_and_achieved_with_the_tolerance() -> None:
     text = shown(Verdict("rate 10 Mbit/s", (GOOD, ZERO), {}, 2e-5, "SCHED_FIFO"))
     (row,) = [line for line in text.splitlines() if line.startswith("rate 10")]
     assert row.split("  ")[0] == "rate 10 Mbit/s"
-    for word in ("10 Mbit/s", "10.001 Mbit/s", "0.20%", "ok"):
+    for word in ("10 Mbit/s", "10.001 Mbit/s", "0.20 %", "ok"):
         assert word in row
     assert "packets missing" not in text
     assert "1 of 1 cells passed; the emulator ran as SCHED_FIFO" in text

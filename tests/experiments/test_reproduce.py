@@ -116,7 +116,7 @@ def test_values_are_compared_with_the_published_range(tmp_path: Path) -> None:
     found = reproduce.compared_values(tmp_path / "archive", new)
     assert (found.inside, found.values) == (6, 12)
     assert found.expected == pytest.approx(12 / 3)
-    assert str(found) == ("6 of 12 values lie in the published range (about 33% are expected to)")
+    assert str(found) == ("6 of 12 values lie in the published range (about 33 % are expected to)")
 
 
 def test_nothing_to_compare_is_said(tmp_path: Path) -> None:

@@ -372,7 +372,7 @@ def test_pressure_is_at_most_all_of_the_time() -> None:
     """Steal time is summed over CPUs, and the counter is read after the clock."""
     check = pressure(3.0, 1.0)
     assert check.passed is False
-    assert check.figure.startswith("100% of 1.00 s")
+    assert check.figure.startswith("100 % of 1.00 s")
 
 
 @pytest.mark.parametrize(

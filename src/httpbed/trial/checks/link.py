@@ -178,8 +178,8 @@ def _share(lost: int, count: int) -> str:
     tail = (1 - CONFIDENCE) / 2
     low = special.betaincinv(lost, count - lost + 1, tail) if lost else 0.0
     high = special.betaincinv(lost + 1, count - lost, 1 - tail) if lost < count else 1.0
-    share, low, high = (format_share(one, 2) for one in (lost / count, low, high))
-    return f"{lost} of {count} lost, {share}, 95 % interval {low} .. {high}"
+    share, *ends = (format_share(float(one), 2) for one in (lost / count, low, high))
+    return f"{lost} of {count} lost, {share}, 95 % interval {' .. '.join(ends)}"
 
 
 def _schedule(entries: list[Table], changes: Sequence[Table], lasted_s: float, where: str) -> Check:
