@@ -8,7 +8,9 @@ from pathlib import Path
 
 import marked
 import results_answers
-from results_archives import ROOT, PublishedExperiment
+from httpbed.report.phrasing import listed
+from results_archives import ROOT, PublishedExperiment, whole
+from results_clocks import claims_of
 
 README = ROOT / "README.md"
 RESULTS = "docs/results.md"
@@ -28,16 +30,10 @@ def _section(found: Sequence[PublishedExperiment]) -> str:
     sentence = textwrap.fill(
         f"{run} {results_answers.summary(found)}", LINE, break_on_hyphens=False
     )
-    faulty = {experiment.name for experiment in found if experiment.is_unannounced}
-    again = {
-        experiment.name
-        for experiment in found
-        if experiment.clock == "virtual" and not experiment.is_unannounced
-    }
+    faulty = [claim["id"] for claim in whole(claims_of(found)) if claim["unannounced"]]
     note = textwrap.fill(
-        f"**Not final:** {len(faulty)} campaigns loaded pages from servers that did not announce"
-        f" HTTP/3 to the browser ([decision 65]({FAULT})). {len(faulty & again)} of them have run"
-        " again in virtual time; the page of results names each.",
+        f"**Not final:** {listed(faulty)} rest on page loads from servers that did not announce"
+        f" HTTP/3 to the browser ([decision 65]({FAULT})).",
         LINE,
         break_on_hyphens=False,
     )

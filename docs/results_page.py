@@ -21,7 +21,7 @@ import results_suites
 from httpbed.addons.claims.claims_report import block_numbers
 from httpbed.report.phrasing import listed
 from markdown_table import table
-from results_archives import PUBLISHED, ROOT, PublishedExperiment, studies, whole
+from results_archives import PUBLISHED, ROOT, Claim, PublishedExperiment, studies, whole
 from results_clocks import claims_of
 
 RULE = "decisions/0041-one-rule-for-regions-and-verdicts.md"
@@ -99,16 +99,8 @@ def _study(
         )
         + "."
     )
-    if unannounced := [_archive(experiment) for experiment in found if experiment.is_unannounced]:
-        yield (
-            f"**Measured with a fault:** {listed(unannounced)}. The servers did not announce HTTP/3"
-            " to the browser, which real ones do. Chromium then holds requests of low priority"
-            " back over HTTP/3, and not over HTTP/2. This lengthens loads over HTTP/3 with many"
-            " resources at long round trips, up to 1.4 times where it was measured"
-            " ([decision 65](decisions/0065-servers-announce-http3-to-browsers.md)). Their verdicts"
-            " hold for such servers until each has run again."
-        )
     claims = claims_of(found)
+    yield from _fault(found, claims)
     clocks = results_clocks.have_several(claims)
     head = ["claim", "", "published", "measured here", "n", "verdict", "in control arms"]
     head += results_clocks.HEAD if clocks else []
@@ -140,6 +132,25 @@ def _untested(study: str) -> Iterator[str]:
     if stated:
         yield "### What the paper says and no claim tests"
         yield "\n".join(f"* {says}: {why}" for says, why in stated.items())
+
+
+def _fault(found: Sequence[PublishedExperiment], claims: Sequence[Claim]) -> Iterator[str]:
+    unannounced = [_archive(experiment) for experiment in found if experiment.is_unannounced]
+    if not unannounced:
+        return
+    resting = [claim["id"] for claim in whole(claims) if claim["unannounced"]]
+    yield (
+        f"**Measured with a fault:** {listed(unannounced)}. The servers did not announce HTTP/3"
+        " to the browser, which real ones do. Chromium then holds requests of low priority back"
+        " over HTTP/3, and not over HTTP/2. This lengthens loads over HTTP/3 with many resources"
+        " at long round trips, up to 1.4 times where it was measured"
+        " ([decision 65](decisions/0065-servers-announce-http3-to-browsers.md)). "
+        + (
+            f"The verdicts on {listed(resting)} rest on them; all others on campaigns without it."
+            if resting
+            else "No verdict rests on them: each has run again, in virtual time."
+        )
+    )
 
 
 def _row(claim: Mapping[str, Any], *, clocks: bool) -> list[str]:
