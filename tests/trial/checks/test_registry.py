@@ -79,7 +79,7 @@ def _judge_planted() -> None:
     page.judged(page.PAGE, page.PAGE)
     page.test_missing_pictures_of_a_load_are_a_note()
     page.test_an_origin_that_never_announces_http3_is_a_note()
-    page.test_a_device_is_what_a_script_sees(page.SEEN, (True, True))
+    page.test_a_device_is_what_a_script_sees(page.SEEN, passed=True)
     page.test_a_load_at_its_time_limit_timed_out_and_did_not_fail()
     replay.passed()
     checks(sent.sending(sent.CLIENT, {}))
