@@ -35,9 +35,9 @@ AGAIN = (
     " ([command and values](measurements/campaigns.md#a-campaign-run-twice))."
 )
 EXTENDED = (
-    "Two campaigns were changed after their verdicts had been seen: in liu2024/pages all conditions"
-    " but one got a sixth block, one a seventh; liu2024/single-stream replaces an earlier"
-    " campaign at scale standard."
+    "Two campaigns were changed after their verdicts had been seen: in liu2024/pages, in real time,"
+    " all conditions but one got a sixth block, one a seventh; liu2024/single-stream replaces an"
+    " earlier campaign at scale standard."
 )
 
 
