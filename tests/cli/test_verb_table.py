@@ -149,7 +149,7 @@ def test_recipes_prints_aligned_columns_and_complete_json(httpbed: Command) -> N
     """Every cell begins below its heading; homepages and notes are only in JSON."""
     code, out, _ = httpbed("toolbox")
     lines = out.splitlines()
-    heads = ("implementation", "roles", "HTTP", "upstream", "installed", "from")
+    heads = ("implementation", "roles", "HTTP", "upstream", "here", "from")
     places = [lines[0].index(head) for head in heads]
     assert code == 0
     for line in lines[1:]:
