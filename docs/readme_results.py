@@ -30,15 +30,14 @@ def _section(found: Sequence[PublishedExperiment]) -> str:
     sentence = textwrap.fill(
         f"{run} {results_answers.summary(found)}", LINE, break_on_hyphens=False
     )
-    faulty = [claim["id"] for claim in whole(claims_of(found)) if claim["unannounced"]]
-    note = textwrap.fill(
-        f"**Not final:** {listed(faulty)} rest on page loads from servers that did not announce"
-        f" HTTP/3 to the browser ([decision 65]({FAULT})).",
-        LINE,
-        break_on_hyphens=False,
-    )
     parts = [sentence, results_answers.overview(found, RESULTS)]
-    return "\n\n".join([*parts, note] if faulty else parts)
+    if faulty := [claim["id"] for claim in whole(claims_of(found)) if claim["unannounced"]]:
+        note = (
+            f"**Not final:** {listed(faulty)} rest on page loads from servers that did not announce"
+            f" HTTP/3 to the browser ([decision 65]({FAULT}))."
+        )
+        parts.append(textwrap.fill(note, LINE, break_on_hyphens=False))
+    return "\n\n".join(parts)
 
 
 def _campaigns(folder: Path, studies: set[str]) -> int:
