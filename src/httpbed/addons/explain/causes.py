@@ -118,7 +118,7 @@ CAUSES = (
     Cause(
         "other responses",
         "#6b7fd7",
-        "the link carries responses that the page did not wait for before one that it did",
+        "the link carries other responses first, for which the page does not wait",
         "a server that sends urgent responses first (RFC 9218), or fewer requests beside them",
     ),
     Cause(

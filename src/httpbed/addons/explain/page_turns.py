@@ -21,6 +21,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -70,9 +71,10 @@ class Behind:
         """Say it with the name of the response, without a full stop."""
         count, names = len(self.of), waterfall.short_names([one for one, _ in self.of[:MAX_NAMED]])
         more = f" and {count - MAX_NAMED} more" if count > MAX_NAMED else ""
+        others = units.format_count(count, "other response")
         return (
             f"while {name} was open, the link carried {_size(sum(self.bytes.values()))} of"
-            f" {count} other response{'s' * (count > 1)} ({', '.join(names)}{more}):"
+            f" {others} ({', '.join(names)}{more}):"
             f" {listed([*self._kinds()])}"
         )
 
@@ -118,6 +120,11 @@ class Turns:
     owner: Numbers
     """Places in the requests."""
 
+    @cached_property
+    def urgencies(self) -> Sequence[int]:
+        """The urgency of each request: a load has many more packets than requests."""
+        return [urgency(one) for one in self.requests]
+
     def behind(
         self, request: PageRequest, heard: int, times: tuple[int, int], spared: Collection[str]
     ) -> Behind | None:
@@ -140,7 +147,7 @@ class Turns:
         kinds, of, spans = Counter[str](), Counter[int](), list[Period]()
         for place in others.tolist():
             owner, size = int(self.owner[place]), int(self.payload[place])
-            kind = LESS_URGENT if urgency(self.requests[owner]) > wanted else AS_URGENT
+            kind = LESS_URGENT if self.urgencies[owner] > wanted else AS_URGENT
             kind = ON_THE_WAY if self.sent[place] < heard else kind
             kinds[kind] += size
             of[owner] += size

@@ -96,7 +96,7 @@ def _state(left_s: float | None, *, running: bool) -> str:
 def _counts(outcomes: Mapping[str, int], spoilt: int) -> str:
     """Say how the trials ended, and how many attempts were invalid."""
     ended = [f"{count} {kind}" for kind, count in sorted(outcomes.items())]
-    attempts = [f"{spoilt} invalid attempt{'s' * (spoilt != 1)} kept aside"] if spoilt else []
+    attempts = [f"{units.format_count(spoilt, 'invalid attempt')} kept aside"] if spoilt else []
     return "; ".join([", ".join(ended) or "none yet", *attempts])
 
 
