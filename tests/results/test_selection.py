@@ -211,14 +211,18 @@ def test_a_trial_without_a_valid_attempt_settles_no_comparison(metric: str, spoi
 
 
 def test_a_program_gains_nothing_by_attempts_that_are_never_valid() -> None:
-    """It spoils all attempts at trials that would fail: they count as not completed."""
+    """It spoils all attempts at trials that would fail: they settle nothing, and it is refused."""
 
     def ends(levels: Mapping[str, str], block: int) -> Ending:
         spoils = levels["http_version"] == "3" and block > 2
         return Ending({"request_time": 1.0}, "invalid") if spoils else campaigns.timed(1.0)
 
     text = campaigns.VERSIONS.replace("replicates = 5", "replicates = 8")
-    old = campaigns.campaign(lambda *_: 1.0, text)
-    changes = regression.compare(old, campaigns.campaign(ends, text), "request_time", 0.03)
-    worse = {change.levels["http_version"] for change in changes if change.verdict == "regression"}
-    assert worse == {"3"}
+    old, now = campaigns.campaign(lambda *_: 1.0, text), campaigns.campaign(ends, text)
+    changes = regression.compare(old, now, "request_time", 0.03)
+    spoilt = [change for change in changes if change.levels["http_version"] == "3"]
+    assert {(change.verdict, change.reason) for change in spoilt} == {
+        ("inconclusive", "6 trials of the campaign have no valid attempt; run it again")
+    }
+    (arm,) = selection.selected_arms(now)
+    assert arm.levels == {"http_version": "3"}

@@ -81,8 +81,8 @@ class Tally:
 
     @property
     def not_completed(self) -> int:
-        """Number of trials that were attempted and did not complete."""
-        return self.ended - self.completed
+        """Number of trials that are known not to have completed: all but invalid ones."""
+        return self.recorded - self.completed
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,19 @@ def test_a_treatment_that_completes_no_more_is_a_regression(blocks: int, verdict
     }
 
 
+@pytest.mark.parametrize("spoilt", [range(1, 9), range(3, 9)])
+def test_trials_that_the_bed_spoilt_are_no_failures_of_the_program(spoilt: range) -> None:
+    """Neither all of them nor most of them say that it completes less often."""
+
+    def invalid(levels: Mapping[str, str], block: int) -> Ending | float:
+        is_spoilt = levels["http_version"] == "3" and block in spoilt
+        return Ending(outcome="invalid", reason="late") if is_spoilt else 1.0
+
+    changes = compared(campaign(lambda *_: 1.0), campaign(invalid))
+    of_h3 = {change.verdict for change in changes if change.levels["http_version"] == "3"}
+    assert of_h3 == {"inconclusive"}
+
+
 def test_trials_that_fail_now_are_a_regression() -> None:
     """A program that crashes is not slower."""
     old = campaign(lambda *_: 1.0)

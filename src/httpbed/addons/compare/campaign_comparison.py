@@ -153,7 +153,7 @@ def _difference(
 ) -> TreatmentDifference:
     ratio, pairs = located
     changed, completes = certain
-    shares = [sample.tally.completed / max(1, sample.tally.ended) for sample in (old, new)]
+    shares = [sample.tally.completed / max(1, sample.tally.recorded) for sample in (old, new)]
     low, high, coverage = _interval(ratio) if ratio else (-math.inf, math.inf, 0.0)
     value = ratio.value if ratio else math.nan
     return TreatmentDifference(

@@ -29,7 +29,7 @@ from scipy import stats
 
 from httpbed.addons.compare import campaign_comparison, diff_table
 from httpbed.addons.compare.campaign_comparison import ComparedTreatment, Levels, levels_of, median
-from httpbed.base.units import format_share
+from httpbed.base.units import format_count, format_share
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.report import markdown
@@ -217,6 +217,10 @@ def _why_open(old: Sample, now: Sample, test: _Tests) -> str:
     for name, one in (("the baseline", old), ("the campaign", now)):
         if not one.n:
             return f"{name} has no values"
+        if one.unknown:
+            trials = format_count(len(one.unknown), "trial")
+            have = "has" if len(one.unknown) == 1 else "have"
+            return f"{trials} of {name} {have} no valid attempt; run it again"
     if test.ratio is None:
         return "a value is zero, so there is no ratio"
     if test.ratio.least_p > ERROR_RATE:
