@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from results_archives import ROOT, PublishedExperiment
 SUMS = "SHA256SUMS"
 """The digests of an archive's files, as ``sha256sum --check`` reads them."""
 NOT_RECORDED = "not recorded"
+_SCALE = re.compile(r"--scale (\S+)")
 
 
 def section(found: Sequence[PublishedExperiment]) -> Iterator[str]:
@@ -36,13 +38,19 @@ def section(found: Sequence[PublishedExperiment]) -> Iterator[str]:
         [_trials(experiment) for experiment in found],
     )
     yield "An attempt is invalid if a check of the bed failed; httpbed keeps it and tries again."
-    yield _certificates([experiment.results.manifest for experiment in found])
+    real = [experiment.results.manifest for experiment in found if experiment.clock == "real"]
+    yield _certificates(real)
     yield from _to_cite(found)
 
 
-def scale_of(manifest: Mapping[str, Any]) -> str:
-    """Return which trials of its experiment a campaign has."""
-    scale = str(manifest.get("scale") or "all")
+def scale_of(one: PublishedExperiment) -> str:
+    """Return which trials of its experiment a campaign has: a campaign may grow by another scale.
+
+    The manifest has the scale of one of the runs.
+    """
+    asked = dict.fromkeys(found[1] for text in _commands(one) if (found := _SCALE.search(text)))
+    manifest = one.results.manifest
+    scale = " and ".join(asked) or str(manifest.get("scale") or "all")
     return f"{scale}, what claims need" if manifest.get("for_claims") else scale
 
 
@@ -56,7 +64,7 @@ def _seeds(one: PublishedExperiment) -> str:
 
 def _coverage(one: PublishedExperiment) -> list[str]:
     ran = one.ran
-    head = [_link(one), one.clock, _seeds(one), scale_of(one.results.manifest)]
+    head = [_link(one), one.clock, _seeds(one), scale_of(one)]
     if ran is None:
         return [*head, *[""] * 4]
     cells, runs = (ran.published.cells, ran.published.runs) if ran.published else ("", None)
@@ -107,14 +115,15 @@ def _trials(one: PublishedExperiment) -> list[str]:
 
 
 def _certificates(manifests: Sequence[Mapping[str, Any]]) -> str:
-    """Say how many campaigns cite a link certificate, and whether it passed."""
+    """Say how many campaigns in real time cite a link certificate, and whether it passed."""
     cited = [
         manifest["link_certificate"] for manifest in manifests if manifest.get("link_certificate")
     ]
     passed = sum(bool(one["passed"]) for one in cited)
     return (
-        f"{len(cited)} of {len(manifests)} campaigns cite a link certificate of their machine;"
-        f" {passed} of these passed in all conditions. The others ran without one."
+        f"{len(cited)} of {len(manifests)} campaigns in real time cite a link certificate of their"
+        f" machine; {passed} of these passed in all conditions. The others ran without one. No"
+        " certificate covers virtual time."
     )
 
 

@@ -45,7 +45,7 @@ def _row(study: str, cells: Sequence[Cell]) -> list[str]:
         str(len(cells)),
         str(sum(http3_s < http2_s for http3_s, http2_s in (cell["again_s"] for cell in cells))),
         ", ".join(f"{cause} ({count})" for cause, count in causes.most_common()),
-        "pages have no lifts" if is_of_loads else str(confirmed),
+        "not tried" if is_of_loads else str(confirmed),
     ]
 
 

@@ -54,10 +54,10 @@ INTRODUCTION = (
     " 10 %, each with what the difference was spent on. Two trials of each cell, of one block, ran"
     " again in virtual time (`httpbed explain --why`, n = 1 each); so their times may differ from"
     " the published medians. *Saved*: what the slower trial took less once all lifts together were"
-    " in place; *of the difference*: how much of it that was. Pages have no lifts but a critical"
-    " path, up to the metric that stands beside them; *by packets*: what its responses waited for"
-    " beyond those of the faster load. Written by `python experiments/explain.py"
-    " --page`."
+    " in place; *of the difference*: how much of it that was. Nothing was lifted for pages: they"
+    " have a critical path, up to the metric that stands beside them; *by packets*: what its"
+    " responses waited for beyond those of the faster load. Written by `python"
+    " experiments/explain.py --page`."
 )
 RATIOS = "published HTTP/3 / HTTP/2 | again"
 
