@@ -14,7 +14,8 @@ import click
 
 from httpbed.base import units
 from httpbed.base.addon import Seam
-from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, require_none
+from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, collected, require_none
+from httpbed.store import campaign_folder
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
@@ -156,6 +157,18 @@ def format_mistakes(form: str | None, *, as_json: bool) -> Iterator[Mistake]:
     """Yield the mistake of ``--json`` beside another ``--format``."""
     if as_json and form not in {None, "json"}:
         yield Mistake("--json", f"contradicts --format {form}", "give one of them")
+
+
+def campaign_place_mistakes(directory: Path | None) -> list[Mistake]:
+    """Return why a campaign cannot be put into a folder; nothing without one.
+
+    :raises OSError: when this machine cannot now, for example because the disk is full.
+    """
+    mistakes = list[Mistake]()
+    if directory is not None:
+        with collected(mistakes):
+            campaign_folder.require_usable(directory)
+    return mistakes
 
 
 def chosen_format(form: str | None, *, as_json: bool) -> str:

@@ -281,8 +281,7 @@ def require_place(directory: Path, experiment_text: str, design: Sequence[Trial]
             another experiment.
         OSError: This machine cannot now, for example because the disk is full.
     """
-    campaign_folder.refuse_foreign(directory)
-    campaign_folder.require_writable(directory)
+    campaign_folder.require_usable(directory)
     if os.path.lexists(directory / MANIFEST):
         mistakes = [*campaign_files.other_experiment(Campaign(directory), experiment_text, design)]
         require_none(mistakes)

@@ -103,6 +103,15 @@ def _inside(directory: Path) -> list[Mistake]:
     return [Mistake(str(directory), "is part of a campaign", "choose another folder with -o")]
 
 
+def require_usable(directory: Path) -> None:
+    """Refuse a folder of other files, and one in which nothing can be created.
+
+    :raises OSError: when this machine cannot now, for example because the disk is full.
+    """
+    refuse_foreign(directory)
+    require_writable(directory)
+
+
 def require_writable(directory: Path) -> None:
     """Create and remove a file without a name where a run would make its first one.
 

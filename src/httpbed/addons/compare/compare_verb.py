@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -126,6 +126,9 @@ def command(
         if against:
             catalog = catalog.with_second_build(*against)
         compared = comparison.comparison(line, catalog)
+    if output and not dry_run:
+        with collected(mistakes):
+            _require_place(output, clock)
     require_none(mistakes)
     loaded = compared.loaded
     for one in compared.skipped:
@@ -168,7 +171,7 @@ def _by_both_clocks(
     Real time runs first, while the machine is as it was when the user asked.
     """
     places = {clock: directory / clock for clock in CLOCKS}
-    _refuse_foreign(directory, places.values())
+    _require_place(directory, BOTH)
     halves = [load(clock) for clock in CLOCKS]  # what either clock refuses is refused at once
     for half, (clock, place) in zip(halves, places.items(), strict=True):
         say(f"clock: {clock}, in {place}")
@@ -188,13 +191,17 @@ def _by_both_clocks(
     return code
 
 
-def _refuse_foreign(directory: Path, places: Collection[Path]) -> None:
-    """Refuse, before the first trial, folders in which one of the two campaigns cannot be."""
+def _require_place(directory: Path, clock: str | None) -> None:
+    """Refuse, before the first trial, a folder in which a campaign, or one of two, cannot be."""
+    if clock != BOTH:
+        campaign_folder.require_usable(directory)
+        return
+    places = [directory / one for one in CLOCKS]
     if directory.is_dir() and any(directory.iterdir()) and not any(map(Path.exists, places)):
         reason, remedy = "holds other files than two campaigns'", "choose another folder with -o"
         raise ConfigError([Mistake(str(directory), reason, remedy)])
     for place in places:
-        campaign_folder.refuse_foreign(place)
+        campaign_folder.require_usable(place)
 
 
 def _contradictions(

@@ -33,7 +33,7 @@ from httpbed.campaign.executor import RunParts
 from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
-from httpbed.cli.options import PATH, OneOf, WholeNumber
+from httpbed.cli.options import PATH, OneOf, WholeNumber, campaign_place_mistakes
 from httpbed.cli.progress import Reporter
 from httpbed.cli.verb import verb
 from httpbed.experiment.roles import HttpVersion
@@ -170,6 +170,8 @@ def command(
     if not SUITES[suite].asks_by_control and judged_as and not is_identified:
         reasons["--judged-as"] = f"changes nothing: {suite} asks the same of every sender"
     mistakes = [Mistake(name, why, "leave it out") for name, why in reasons.items()]
+    # Each of a campaign's senders has a folder of its own below it.
+    mistakes += campaign_place_mistakes(None if campaign else output)
     if campaign is not None:
         if any((implementation, congestion_control, http_version, *knobs, judged_as, *against)):
             remedy = "leave out IMPLEMENTATION and the options of a sender"

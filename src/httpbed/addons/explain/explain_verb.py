@@ -19,6 +19,7 @@ from httpbed.cli.options import (
     PATH,
     CheckedPath,
     OneOf,
+    campaign_place_mistakes,
     chosen_format,
     format_mistakes,
     json_option,
@@ -155,7 +156,9 @@ def command(
         from httpbed.addons.explain.foreign import foreign_body
 
         if experiment is not None and experiment.exists():
-            mistakes.append(Mistake("--experiment", f"{experiment} is there already"))
+            mistakes.append(
+                Mistake("--experiment", f"{experiment} exists", "choose a name that is free")
+            )
         with collected(mistakes):
             catalog = experiment_argument.catalog(recipe_folders)
             found = foreign_body.readable(directory, catalog, connection, side)
@@ -163,8 +166,12 @@ def command(
         foreign_body.show(directory, found, experiment, chosen_format(form, as_json=as_json))
         return
     of_files = {"--connection": connection, "--side": side, "--experiment": experiment}
-    reason = f"{directory} is a campaign; only files of others have that"
-    mistakes += [Mistake(name, reason) for name, value in of_files.items() if value is not None]
+    reason = f"is an option for files, and {directory} is a campaign"
+    mistakes += [
+        Mistake(name, reason, "leave it out")
+        for name, value in of_files.items()
+        if value is not None
+    ]
     contradictions = {
         ("--try", "--no-run", "it runs trials"): no_run and tries,
         ("--why", "--trial", "it names two treatments"): why and trial,
@@ -182,6 +189,7 @@ def command(
         catalog = experiment_argument.catalog_of(open_existing(directory), recipe_folders)
     with collected(mistakes):
         results, rows = explain_body.select(directory, treatments, trial, why or None)
+    mistakes += campaign_place_mistakes(None if no_run else output)
     require_none(mistakes)
     place = output or folder_of(directory)
     how = Again(catalog, place, files, jobs, clock, is_own_place=output is None)
@@ -205,4 +213,4 @@ def _options_of_campaigns(context: click.Context) -> Iterator[Mistake]:
         is_given = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if parameter.name in OF_CAMPAIGNS and is_given:
             reason = "is an option for campaigns, and this is a file"
-            yield Mistake(parameter.opts[-1], reason)
+            yield Mistake(parameter.opts[-1], reason, "leave it out")

@@ -81,7 +81,7 @@ def show(path: Path, evidence: Evidence, experiment: Path | None, form: str) -> 
 def _read(path: Path, catalog: Catalog, chosen: str | None, side: Side | None) -> Evidence:
     kind = evidence_file.kind_of(path)
     if side and kind != "capture":
-        raise ConfigError([Mistake("--side", f"a {kind} says whose it is")])
+        raise ConfigError([Mistake("--side", f"a {kind} says whose it is", "leave it out")])
     if kind == "capture":
         return evidence_file.of_capture(path, catalog, chosen, side)
     if kind == "qlog":
@@ -169,7 +169,7 @@ def read(path: Path, catalog: Catalog, chosen: str | None) -> Evidence:
     :raises ConfigError: when it is of another version, or damaged at its beginning.
     """
     if chosen:
-        raise ConfigError([Mistake("--connection", "a qlog has one connection")])
+        raise ConfigError([Mistake("--connection", "a qlog has one connection", "leave it out")])
     try:
         with path.open("rb") as file:
             trace = qlog_trace.read(file)
