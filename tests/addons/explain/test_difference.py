@@ -24,6 +24,12 @@ def test_a_trial_that_was_cut_off_is_compared_with_none() -> None:
     assert difference.of([explained(10, outcome="timed out"), explained(100)]) is None
 
 
+def test_a_pair_without_a_difference_says_why() -> None:
+    outcomes = {"HTTP/2": "timed out", "HTTP/3": "completed"}
+    assert difference.absence(outcomes) == "Their times are not compared: HTTP/2 timed out"
+    assert "same time" in difference.absence(dict.fromkeys(outcomes, "completed"))
+
+
 def test_equal_trials_have_no_difference() -> None:
     assert difference.of([explained(10), explained(10)]) is None
     assert difference.of([]) is None

@@ -102,7 +102,7 @@ def test_a_load_that_fetched_nothing_says_why_and_where_to_look(tmp_path: Path) 
     results = page_campaign(tmp_path, only={"http_version": "none"})
     (answer,) = map(str, ShownLoads(results, [], [one]).document(draws=False).answer)
     assert "1/t failed, and its browser fetched nothing (refused: net::ERR_QUIC" in answer
-    assert "httpbed report --trial 1/t" in answer
+    assert "httpbed report DIR --trial 1/t" in answer
 
 
 def test_a_load_that_was_cut_off_says_that_its_path_is_not_whole(tmp_path: Path) -> None:
@@ -115,8 +115,24 @@ def test_a_load_that_was_cut_off_says_that_its_path_is_not_whole(tmp_path: Path)
     assert path is not None
     text = ". ".join(critical_path_report.sentences(path))
     assert text.endswith(
-        "not whole (time limit: 3 requests were open); the path is that of what had arrived"
+        "not whole (time limit: 3 requests were open), so the path is that of what had arrived;"
+        " a larger time_limit in the experiment lets it end"
     )
+
+
+def test_a_load_that_was_cut_off_is_compared_with_none(tmp_path: Path) -> None:
+    results = page_campaign(tmp_path)
+    rows = {row["http_version"]: row for row in attempts.valid(results) if row["block"] == 1}
+    pair = page_report.read(results, [rows["2"], rows["3"]], CATALOG)
+    assert pair.values()["difference"]
+    whole, cut = pair.found
+    late = replace(cut.path.trial, outcome="timed out")
+    cut = replace(cut, path=replace(cut.path, trial=late))
+    shown = replace(pair, found=[whole, cut], is_pair=True)
+    assert shown.values()["difference"] is None
+    *_, last = map(str, shown.document(draws=False).answer)
+    assert last.startswith("Their times are not compared")
+    assert "timed out" in last
 
 
 def test_packets_that_the_kernel_carried_count_as_none(tmp_path: Path) -> None:

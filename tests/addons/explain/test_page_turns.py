@@ -161,8 +161,11 @@ def test_what_a_server_could_not_hold_back_is_told_from_its_choice(
 ) -> None:
     transfer = full_link(200)
     loaded = load(transfer, "o" * 190 + "h" * 10, urgencies=urgencies, asked=REQUEST + delayed)
-    (each,) = divided(transfer, loaded).values_of_responses()["each"]
+    one = divided(transfer, loaded)
+    (each,) = one.values_of_responses()["each"]
     assert set(each["behind"]["bytes"]) == kinds
+    text = ". ".join(one.sentences())
+    assert ("the browser did not ask for hero.svg first" in text) == (AS_URGENT in kinds)
 
 
 def test_a_browser_that_reports_a_body_at_its_end_shows_no_turns() -> None:

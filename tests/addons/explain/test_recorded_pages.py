@@ -87,7 +87,8 @@ def test_a_request_that_the_link_lost_was_no_wait_for_the_server(tmp_path: Path)
     server_s = one.path.path.shares()["server"]
     assert server_s > 0.4
     costs = one.responses.division.costs()
-    assert "Data that had arrived waited behind lost packets" in ". ".join(one.sentences())
+    text = ". ".join(one.sentences())
+    assert f"connection of {one.path.resource(one.main)}, data that had arrived waited" in text
     assert costs["timeout"] > 0.3 * NS
     assert costs.get("server", 0) < 0.01 * NS
 

@@ -190,7 +190,7 @@ def _tolerance(finding: Finding) -> str:
     if finding.tolerance == 0:
         return "exact"
     if finding.unit == "bit/s" and finding.expected:
-        return f"{units.format_share(finding.tolerance / finding.expected, 2)}"
+        return units.format_share(finding.tolerance / finding.expected, 2)
     return _figure(finding, finding.tolerance)
 
 

@@ -115,7 +115,7 @@ def _interval(found: Equivalence) -> str:
 def sentences(treatments: Sequence[TreatmentByClocks]) -> Iterator[str]:
     """Say how many treatments are the same by both clocks, and what the others mean."""
     verdicts = [clocks.found.verdict for clocks in treatments]
-    margin = f"{format_share(EQUIVALENCE_MARGIN, 0)}"
+    margin = format_share(EQUIVALENCE_MARGIN, 0)
     yield (
         f"{verdicts.count('same')} of {len(verdicts)} treatments take the same by both clocks"
         f" within {margin}, {verdicts.count('different')} do not, {verdicts.count('open')} are open"

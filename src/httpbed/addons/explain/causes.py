@@ -118,7 +118,7 @@ CAUSES = (
     Cause(
         "other responses",
         "#6b7fd7",
-        "the link carries other responses first, for which the page does not wait",
+        "the link carries other responses before the one that the browser waits for",
         "a server that sends urgent responses first (RFC 9218), or fewer requests beside them",
     ),
     Cause(

@@ -6,7 +6,7 @@ the times. A minus sign marks a cause on which the slower trial spent less.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import Explained, duration_text
 from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.transfer import NS
+from httpbed.report.phrasing import listed
 
 MAX_NAMED = 5
 """Causes that a sentence names."""
@@ -69,7 +70,9 @@ class Difference:
         took = duration_text(after.division.whole)
         if share >= 1:
             return f"With all of that, {slow} takes {took}, and is as fast as {fast}"
-        return f"With all of that, {slow} takes {took}: {100 * share:.0f} % of the difference"
+        return (
+            f"With all of that, {slow} takes {took}: {100 * share:.0f} % of the difference is gone"
+        )
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values, times in seconds."""
@@ -92,3 +95,9 @@ def of(known: Sequence[Explained]) -> Difference | None:
     by_time = sorted(completed, key=lambda explained: explained.division.whole)
     found = Difference(by_time[0], by_time[-1])
     return found if found.whole > 0 else None
+
+
+def absence(outcomes: Mapping[str, str]) -> str:
+    """Say why two trials have no difference, from the outcome of each; without the full stop."""
+    cut = [f"{name} {outcome}" for name, outcome in outcomes.items() if outcome != "completed"]
+    return f"Their times are not compared: {listed(cut)}" if cut else "Both took the same time"

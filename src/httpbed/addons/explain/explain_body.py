@@ -166,7 +166,7 @@ def _explain_pages(
         more = f", and so for {len(unread) - 1} more" if unread[1:] else ""
         reason = f"has no load to explain: {unread[0].sentence()}{more}"
         raise ConfigError([Mistake(str(results.directory), reason, unread[0].remedy)])
-    shown = ShownLoads(results, every, unread, found.notes)
+    shown = ShownLoads(results, every, unread, found.notes, is_pair)
     if how and tries:
         metric = results.experiment.report.metric
         read = partial(page_division.of_attempt, metric=metric)

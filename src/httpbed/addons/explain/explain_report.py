@@ -117,6 +117,8 @@ class Shown:
             yield Sentence(pair.sentence(*names))
             if self.is_pair and (closing := pair.closing(*names, self._ladder(pair.slow))):
                 yield Sentence(closing)
+        elif self.is_pair and len(self.known) == len(self.found):
+            yield Sentence(difference.absence({title(one): one.outcome for one in self.known}))
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document."""

@@ -57,7 +57,7 @@ class Held:
     fills_bytes: int | None
     """Payload that would fill the path."""
     bodies: int = 1
-    """How many each had such a window; the plateau is that of all."""
+    """How many bodies had such a window each; the plateau is the sum of their windows."""
 
     def explains(self, cause: str) -> bool:
         """Whether this window is the cause: a fixed window, or what its receiver grants."""
@@ -209,10 +209,13 @@ class Explained(Divided):
         """Say what waited behind losses, and what the sender said of its limits."""
         waited = self.transfer.held_back_ns or 0
         if waited >= SLIGHT * self.division.whole:
-            took = f"{duration_text(waited)} ({_share(waited, self.division.whole)})"
-            yield f"Data that had arrived waited behind lost packets for {took}"
+            yield self._held_back(waited)
         if self.transfer.blocked:
             yield self._said_blocked()
+
+    def _held_back(self, waited: int) -> str:
+        took = f"{duration_text(waited)} ({_share(waited, self.division.whole)})"
+        return f"Data that had arrived waited behind lost packets for {took}"
 
     def _said_blocked(self) -> str:
         """Say what the sender said of its limits, and whether the division agrees."""

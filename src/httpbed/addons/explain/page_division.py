@@ -37,6 +37,7 @@ from httpbed.addons.explain.explanation import (
     Place,
     Remains,
     Unexplained,
+    duration_text,
 )
 from httpbed.addons.explain.page_carrier import Carrier, recast
 from httpbed.addons.explain.page_turns import Behind, Turns
@@ -106,6 +107,8 @@ class ExplainedLoad(Explained):
 
     path: LoadPath
     each: tuple[Response, ...]
+    main: PageRequest
+    """The response that a window held for longest; ``transfer`` is its connection."""
 
     @cached_property
     def responses(self) -> Responses:
@@ -122,6 +125,12 @@ class ExplainedLoad(Explained):
         """Say what the link carried before the response that waited longest for its turn."""
         waited = max(self.each, key=lambda one: one.costs_of({OTHER_RESPONSES}))
         return waited.behind.sentence(self.path.resource(waited.request)) if waited.behind else ""
+
+    def _held_back(self, waited: int) -> str:
+        # A connection lasts longer than the path, so a share of the path would say nothing.
+        of = f"the connection of {self.path.resource(self.main)}"
+        took = duration_text(waited)
+        return f"Over {of}, data that had arrived waited behind lost packets for {took}"
 
     def sentences(self) -> list[str]:
         """Say what is on the path, and what its responses waited for."""
@@ -240,6 +249,7 @@ class PagePackets:
             origin=self.zero,
             path=path,
             each=tuple(responses),
+            main=main.request,
         )
 
     def _carrier(self, name: str, transfer: Transfer, load: BrowserLoad) -> Carrier:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from httpbed.addons.explain import (
@@ -29,7 +30,7 @@ from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.critical_path import BEHIND, SERVER, SLOWER, CriticalPath, Step
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import critical_path_report
-from httpbed.addons.pages.report.critical_path_report import LoadPath
+from httpbed.addons.pages.report.critical_path_report import LoadPath, PathDifference
 from httpbed.programs.catalog import Catalog
 from httpbed.report.document import (
     Block,
@@ -41,7 +42,7 @@ from httpbed.report.document import (
     Section,
     Table,
 )
-from httpbed.report.phrasing import Sentence
+from httpbed.report.phrasing import Sentence, listed, title
 from httpbed.report.sections import Document
 from httpbed.results.sample import scenario
 from httpbed.store.results import Results
@@ -143,7 +144,7 @@ class Unread:
         """What to do about it."""
         if self.trial is None:
             return evidence.AGAIN
-        return f"httpbed report --trial {self.name} shows what its programs printed"
+        return f"httpbed report DIR --trial {self.name} shows what its programs printed"
 
 
 @dataclass(frozen=True)
@@ -154,6 +155,8 @@ class ShownLoads:
     found: Sequence[ShownLoad]
     unread: Sequence[Unread]
     notes: Sequence[str] = ()
+    is_pair: bool = False
+    """Whether the difference of two treatments is the question."""
 
     @property
     def paths(self) -> list[LoadPath]:
@@ -222,10 +225,11 @@ class ShownLoads:
 
     def _differences(self) -> Iterator[Sentence]:
         """Say why the slowest load took longer than the fastest, and what was lifted of that."""
-        found = critical_path_report.difference(self.paths)
+        found, pair = self._difference, difference.of(self.divided)
         if found is None:
+            yield from self._absence()
             return
-        texts, pair = [*found.sentences()], difference.of(self.divided)
+        texts = [*found.sentences()]
         if pair is None or [_place(pair.fast), _place(pair.slow)] != [
             _place(found.fast.trial),
             _place(found.slow.trial),
@@ -238,9 +242,24 @@ class ShownLoads:
         if closing := pair.closing(*names, ladder):
             yield Sentence(closing)
 
+    @cached_property
+    def _difference(self) -> PathDifference | None:
+        return critical_path_report.difference(self.paths)
+
+    def _absence(self) -> Iterator[Sentence]:
+        """Say why a pair has no difference."""
+        if not self.is_pair or self.unread:
+            return
+        goals = {title(path.path.goal) for path in self.paths}
+        if len(goals) > 1:
+            yield Sentence(f"Their paths end at different moments: {listed(sorted(goals))}")
+            return
+        outcomes = {path.name: path.trial.outcome for path in self.paths}
+        yield Sentence(difference.absence(outcomes))
+
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        found, pair = critical_path_report.difference(self.paths), difference.of(self.divided)
+        found, pair = self._difference, difference.of(self.divided)
         return {
             "schema": 1,
             "loads": [load.values() for load in self.found],

@@ -1,4 +1,4 @@
-"""Which response each packet of a load was of, and what the link carried before one's turn.
+"""Which response each packet of a load was of, and what the link carried of others meanwhile.
 
 # Theory of operation
 
@@ -12,7 +12,7 @@ that response or to another one. Another one's has three kinds:
 
 1. the packet had left the server before the request reached it: no scheduler can call it back;
 2. its request is less urgent (RFC 9218, 4.1): the server sent the wrong one first;
-3. its request is as urgent, or more: the browser asked for that order, or for none.
+3. its request is as urgent, or more: the browser did not ask for this response first.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class Behind:
         return (
             f"while {name} was open, the link carried {_size(sum(self.bytes.values()))} of"
             f" {others} ({', '.join(names)}{more}):"
-            f" {listed([*self._kinds()])}"
+            f" {listed([*self._kinds(name)])}"
         )
 
-    def _kinds(self) -> Iterator[str]:
+    def _kinds(self, name: str) -> Iterator[str]:
         """Yield each kind with its bytes."""
         wanted = urgency(self.request)
         others = sorted({urgency(one) for one, _ in self.of if urgency(one) > wanted})
@@ -86,7 +86,7 @@ class Behind:
         words = {
             ON_THE_WAY: "had left the server before the request reached it",
             LESS_URGENT: f"is less urgent ({before}), and the server sent it first",
-            AS_URGENT: "is as urgent or more, as the browser asked",
+            AS_URGENT: f"is as urgent or more: the browser did not ask for {name} first",
         }
         for kind, text in words.items():
             if size := self.bytes.get(kind):

@@ -94,7 +94,12 @@ def sentences(one: LoadPath) -> Iterator[str]:
     load = one.trial.load
     if load.ended != "loaded":
         why = f"{load.ended}: {load.reason}" if load.reason else load.ended
-        yield f"The load is not whole ({why}); the path is that of what had arrived"
+        way_out = (
+            "a larger time_limit in the experiment lets it end"
+            if load.ended == "time limit"
+            else f"httpbed report DIR --trial {one.trial.name} shows what its programs printed"
+        )
+        yield f"The load is not whole ({why}), so the path is that of what had arrived; {way_out}"
 
 
 def _place(one: LoadPath, step: Step) -> str:
@@ -244,12 +249,16 @@ class PathDifference:
 
 
 def difference(found: Sequence[LoadPath]) -> PathDifference | None:
-    """Return the difference of the slowest and the fastest load with one goal; None without."""
-    goals = {path.path.goal for path in found}
-    by_time = sorted(found, key=lambda path: path.path.whole_s)
-    if len(found) < 2 or len(goals) > 1:
+    """Return the difference of the slowest and the fastest load with one goal; None without.
+
+    Only completed loads count: the path of one that was cut off ends with what had arrived.
+    """
+    completed = [path for path in found if path.trial.outcome == "completed"]
+    by_time = sorted(completed, key=lambda path: path.path.whole_s)
+    if not by_time or len({path.path.goal for path in completed}) > 1:
         return None
-    return PathDifference(by_time[0], by_time[-1])
+    difference = PathDifference(by_time[0], by_time[-1])
+    return difference if difference.whole_s > 0 else None
 
 
 def values(one: LoadPath) -> dict[str, Any]:
