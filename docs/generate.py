@@ -31,7 +31,7 @@ from httpbed.experiment.check import CHECKS
 from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.experiment.schema import experiment_schema
-from httpbed.report import network
+from httpbed.report import experiment_words
 
 REFERENCE = Path(__file__).resolve().parent / "reference"
 GUIDES = REFERENCE.parent / "guides"
@@ -96,13 +96,13 @@ def networks() -> str:
     """List every profile with its figures, its source and how they became one."""
     sections = ["# Profiles", "Written by `make docs` from `src/httpbed/experiment/profiles.toml`."]
     for name, profile in profiles.all_profiles().items():
-        (facts,) = network.links({"topology": {"links": [{**PATH, "profile": name}]}})
+        (facts,) = experiment_words.links({"topology": {"links": [{**PATH, "profile": name}]}})
         sections += [
             f"## `{name}`",
             f"{profile.title}; {KINDS[profile.kind]}.",
             "\n".join(
                 [
-                    f"- Link: {network.sentence(facts)}.",
+                    f"- Link: {experiment_words.sentence(facts)}.",
                     f"- Source: {profile.source}.",
                     f"- Taken: {profile.taken}",
                 ]

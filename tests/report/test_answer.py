@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.report.answer import answer
 from httpbed.report.factor_sentences import factor_sentences
-from httpbed.report.figures import NAME_POINTS, spread
 from httpbed.report.phrasing import base_name
 from httpbed.report.publish import summary
 from httpbed.results.findings import Findings, find
@@ -91,14 +89,6 @@ def test_json_holds_no_infinity(tmp_path: Path) -> None:
     assert third["ratio"]["pseudo_median"]["beyond"] == "<"
     assert again["trials"]["outcomes"] == {"completed": 20, "timed out": 10}
     assert again["report"].endswith("report.html")
-
-
-def test_names_of_curves_stay_apart_and_within_their_panel() -> None:
-    """Where many end at the top, the lower ones give way."""
-    places = spread([10.0, 95.0, 96.0, 97.0], 100.0)
-    assert places[0] == 10
-    assert places[-1] == 100
-    assert all(b - a >= NAME_POINTS - 1e-9 for a, b in pairwise(places))
 
 
 MANY = VERSIONS.replace('["0 %", "2 %"]', str([f"{index} %" for index in range(20)])).replace(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import reports
 from campaigns import VERSIONS, Ending, campaign
 from httpbed.experiment.document import network_factors
-from httpbed.report import levels, network, terminal
+from httpbed.report import experiment_words, terminal
 from httpbed.results.findings import find
 from nested import NESTED
 
@@ -36,11 +36,11 @@ def test_levels_that_are_tables_are_explained() -> None:
     printed = io.StringIO()
     reports.show(results, findings, None, terminal.console(printed))
     assert "client <-> proxy: access slow | fast" in printed.getvalue()
-    texts = [levels.line(legend) for legend in levels.legends(results.document)]
+    texts = [experiment_words.line(one) for one in experiment_words.legends(results.document)]
     assert "rate 1 Mbit/s" in "".join(texts)
-    hosts = {name: list(map(str, roles)) for name, roles in network.hosts(results.document)}
-    assert hosts["client"] == ["client: curl-h2 | curl-h3"]
-    assert "proxy: none or envoy" in hosts["proxy"][0]
+    hosts = dict(experiment_words.hosts(results.document))
+    assert hosts["client"] == "client: curl-h2 | curl-h3"
+    assert "proxy: none or envoy" in hosts["proxy"]
 
 
 def test_where_no_group_has_the_base_nothing_is_compared() -> None:
@@ -63,7 +63,9 @@ def test_a_delay_that_is_read_as_round_trip_is_not_called_one_way() -> None:
                             'delay_reading = { factor = "reading" }')  # fmt: skip
     text = text.replace("[factors]", '[factors]\ndelay = ["25 ms"]\nreading = ["round-trip"]')
     results = campaign(lambda _levels, _block: 1.0, text)
-    texts = network.condition(results.document, {"delay": "25 ms", "reading": "round-trip"})
+    texts = experiment_words.condition(
+        results.document, {"delay": "25 ms", "reading": "round-trip"}
+    )
     assert texts == "25 ms delay, round-trip"
 
 
@@ -121,8 +123,8 @@ def test_competitors_are_listed_with_the_client_s_share() -> None:
     printed = io.StringIO()
     reports.show(results, findings, None, terminal.console(printed))
     texts = " ".join(printed.getvalue().split())
-    who = "competes curl, HTTP/1.1 on other, from nginx, bbr on another"
-    assert f"{who}: download of 2 MB, beginning 100 ms after the client" in texts
+    assert "competes client (implementation curl, HTTP version 1.1, host other), server" in texts
+    assert "workload (kind download, size 2 MB), after 100 ms" in texts
     assert "40.00 % 0.712" in texts
     assert "HTTP/3 at 2 % loss on client-server: nothing was shared" in texts
     assert "Jain&#39;s index" in reports.page(results, findings)

@@ -1,8 +1,4 @@
-"""Links, conditions and levels in sentences, and in the drawing of the topology.
-
-Who takes part, in words: proxies behind a factor, routers, competitors, knobs.
-Hand-overs and access links in sentences, and in the drawing of the topology.
-"""
+"""Links, conditions, levels, roles and hand-overs of an experiment in words."""
 
 from __future__ import annotations
 
@@ -13,13 +9,11 @@ import pytest
 
 from campaigns import VERSIONS, campaign
 from handover_campaigns import MIGRATION
-from httpbed.report import levels, network, roles
+from httpbed.report import experiment_words
 from httpbed.report.figures import against_factors
 from httpbed.results.findings import find
 
 DELIVERED = {"delivered": "200 kB", "to": "client"}
-
-
 FACTORS = {
     "net": ["lte", "dsl"],
     "some": ["1 %", "2 %"],
@@ -35,11 +29,11 @@ def test_conditions_are_phrased_by_what_they_change() -> None:
     text = text.replace("queue = {", 'down = { rate = { factor = "slow" } }\nqueue = {')
     results = campaign(lambda *_: 1.0, text)
     levels = {"far": "10 ms", "slow": "1 Mbit/s", "loss": "2 %"}
-    words = network.condition(results.document, levels)
+    words = experiment_words.condition(results.document, levels)
     assert words == "10 ms each way, 1 Mbit/s down, 2 % loss"
-    (link,) = network.links(results.document)
+    (link,) = experiment_words.links(results.document)
     assert not link.symmetric
-    assert "server to client: 1 Mbit/s | 2 Mbit/s, 10 ms | 50 ms" in network.sentence(link)
+    assert "server to client: 1 Mbit/s | 2 Mbit/s, 10 ms | 50 ms" in experiment_words.sentence(link)
     names = [plot.name for plot in against_factors(find(results))]
     assert names == ["request_time-by-far", "request_time-by-slow", "request_time-by-loss"]
 
@@ -47,7 +41,7 @@ def test_conditions_are_phrased_by_what_they_change() -> None:
 def test_a_condition_names_a_whole_topology_by_its_level() -> None:
     """As the experiments of conformance tests have it."""
     document = {"topology": {"factor": "network"}, "factors": {"network": {"brim": {}}}}
-    assert network.condition(document, {"network": "brim"}) == "network brim"
+    assert experiment_words.condition(document, {"network": "brim"}) == "network brim"
 
 
 BURSTS = {"to_bad": "0.5 %", "to_good": "30 %"}
@@ -76,15 +70,15 @@ def test_a_link_is_described_with_its_figures(link: dict[str, Any], facts: list[
     """As its author wrote them, with what its profile fills in."""
     described = {"between": ["client", "server"], **link}
     document = {"topology": {"links": [described]}, "factors": FACTORS}
-    (found,) = network.links(document)
-    sentence = network.sentence(found)
+    (found,) = experiment_words.links(document)
+    sentence = experiment_words.sentence(found)
     assert all(fact in sentence for fact in facts), sentence
 
 
 def legend(link: dict[str, Any], factor: str) -> dict[str, str]:
     described = {"between": ["client", "server"], **link}
     document = {"topology": {"links": [described]}, "factors": FACTORS | PLACES}
-    found = {one.factor: dict(one.levels) for one in levels.legends(document)}
+    found = {one.factor: dict(one.levels) for one in experiment_words.legends(document)}
     return found[factor]
 
 
@@ -97,7 +91,7 @@ def test_a_level_whose_name_says_all_of_it_is_not_explained() -> None:
     }
     factors = {"client": clients, "same": {"curl:h2": clients["curl:h2"]}}
     document = {"topology": {"links": []}, "factors": factors}
-    assert [[name for name, _ in one.levels] for one in levels.legends(document)] == [
+    assert [[name for name, _ in one.levels] for one in experiment_words.legends(document)] == [
         ["curl:h3", "curl:h1"]
     ]
 
@@ -127,7 +121,7 @@ PLACES: dict[str, Any] = {
         (
             {"schedule": {"factor": "story"}},
             "story",
-            {"calm": "no changes", "storm": "9 % loss from 1 s"},
+            {"calm": "none", "storm": "at 1 s, loss 9 %"},
         ),
         (
             {"profile": {"factor": "net"}, "queue": {"limit": "100 ms"}},
@@ -157,14 +151,14 @@ def test_named_levels_are_explained_where_they_are_used(
 
 def test_levels_that_speak_for_themselves_have_no_legend() -> None:
     """Such as 2 % and HTTP/3."""
-    assert levels.legends(campaign(lambda *_: None).document) == ()
+    assert experiment_words.legends(campaign(lambda *_: None).document) == ()
 
 
 def test_a_named_level_is_no_quantity() -> None:
     """A condition is called loss bursts, not bursts loss."""
     named = '{ none = "0 %", bursts = { to_bad = "1 %", to_good = "30 %" } }'
     document = campaign(lambda *_: None, VERSIONS.replace('["0 %", "2 %"]', named)).document
-    assert network.condition(document, {"loss": "bursts"}) == "loss bursts"
+    assert experiment_words.condition(document, {"loss": "bursts"}) == "loss bursts"
 
 
 DOCUMENT: dict[str, Any] = tomllib.loads("""
@@ -210,77 +204,49 @@ server = { implementation = "nginx", host = "server" }
 
 def test_every_host_has_its_roles() -> None:
     """With all that a factor may put there, and what is fixed told as such."""
-    texts = {host: list(map(str, there)) for host, there in roles.roles(DOCUMENT).items()}
-    assert texts == {
-        "client": ["client: curl, HTTP/3"],
-        "proxy": ["proxy: none | envoy, fixed by the program, HTTP/1.1"],
-        "server": [
-            "server: nginx, cubic | bbr, quic gso on",
-            "competitor-1-server: nginx",
-        ],
-        "rival": ["competitor-1-client: curl, HTTP/2, after 1 s"],
+    assert dict(experiment_words.hosts(DOCUMENT)) == {
+        "client": "client: curl, HTTP/3",
+        "proxy": "proxy: none | envoy, fixed by the program, HTTP/1.1",
+        "server": "server: nginx, cubic | bbr, quic gso on",
     }
 
 
-def test_the_workload_is_described_with_its_other_values_than_defaults() -> None:
-    """One file over one connection needs no words."""
-    assert roles.workload(DOCUMENT) == "download of 1 MB, 20 files at once"
-    alone = {**DOCUMENT, "workload": {"kind": "download", "size": "0 B", "rounds": 5}}
-    assert roles.workload(alone) == "download of 0 B, 5 rounds"
+def test_a_competitor_is_written_key_by_key() -> None:
+    """As the file has it, with its tables in parentheses."""
+    ((key, text),) = experiment_words.further(DOCUMENT)
+    assert key == "competes"
+    assert text == (
+        "after 1 s, client (implementation curl, HTTP version 2, host rival), server"
+        " (implementation nginx, host server)"
+    )
 
 
 def test_a_condition_names_the_link_that_it_is_about() -> None:
     """Where there are several, and it is not about all of them."""
-    texts = network.condition(DOCUMENT, {"loss": "4 %", "rate": "10 Mbit/s"})
+    texts = experiment_words.condition(DOCUMENT, {"loss": "4 %", "rate": "10 Mbit/s"})
     assert texts == "4 % loss on client-proxy, 10 Mbit/s"
 
 
-def said_of(**table: Any) -> str:
-    """Say a hand-over between two links."""
-    links = {"links": ["wifi", "cellular"], "when": {"delivered": "2 MB"}}
-    return roles.handover_line({"handover": {**links, **table}})
-
-
-@pytest.mark.parametrize(
-    ("table", "facts"),
-    [
-        ({"kind": "address deleted", "sockets": "destroyed"}, ["2 MB", "wifi", "destroyed"]),
-        ({"kind": "address deleted", "gap": "200 ms"}, ["2 MB", "kept", "200 ms"]),
-        ({"kind": "make before break", "overlap": "1 s", "when": {"at": "2 s"}}, ["2 s", "1 s"]),
-        ({"kind": "route"}, ["2 MB", "cellular", "nothing is deleted"]),
-        ({"kind": "blackhole", "when": {"every": "5 s"}}, ["5 s", "wifi -> cellular -> wifi"]),
-        ({"kind": "NAT rebinding", "links": ["wifi"]}, ["2 MB", "NAT", "port"]),
-        ({"kind": "none", "when": None}, ["stays on wifi"]),
-    ],
-)
-def test_each_kind_is_a_sentence(table: dict[str, Any], facts: list[str]) -> None:
-    """It names the event, its links and its time."""
-    sentence = said_of(**table)
-    assert all(fact in sentence for fact in facts), sentence
-
-
-def test_factors_in_a_hand_over_are_listed_with_their_levels() -> None:
-    """Each kind has its sentence; the values of a quantity share one."""
+def test_a_hand_over_is_written_with_the_levels_of_its_factors() -> None:
+    """In the file's words, which the guide explains."""
     handover = {
         "links": ["wifi", "cellular"],
         "kind": {"factor": "kind"},
         "when": {"delivered": {"factor": "after"}},
     }
-    document = {
-        "handover": handover,
-        "factors": {"kind": ["route", "blackhole"], "after": ["1 MB", "2 MB"]},
-    }
-    first, second = roles.handover_line(document).split(" | after")
-    assert first.startswith("after 1 MB")
-    assert second.endswith("cellular is up all along")
-    assert roles.handover_line({}) == ""
+    factors = {"kind": ["route", "blackhole"], "after": ["1 MB", "2 MB"]}
+    assert [*experiment_words.further({"handover": handover, "factors": factors})] == [
+        ("hand-over", "links wifi, cellular, kind route | blackhole, when (delivered 1 MB | 2 MB)")
+    ]
 
 
 def test_equal_links_are_described_once_by_their_names() -> None:
     """Two that differ are told apart."""
     document = tomllib.loads(MIGRATION)
-    assert network.sentences(document)[0].startswith("wifi and cellular, client <-> router: 10 ")
+    assert experiment_words.sentences(document)[0].startswith(
+        "wifi and cellular, client <-> router: 10 "
+    )
     document["topology"]["links"][1]["rate"] = "5 Mbit/s"
-    texts = network.sentences(document)
+    texts = experiment_words.sentences(document)
     assert [line.partition(",")[0] for line in texts[:2]] == ["wifi", "cellular"]
     assert len(texts) == 3

@@ -13,8 +13,14 @@ import pytest
 from httpbed.addons.pages.load.browser_load import PageRequest
 from httpbed.addons.pages.report import waterfall
 from httpbed.report.figures import STYLE, Plot
-from httpbed.report.series import colour_ranks, colours
-from httpbed.report.svg import MAX_NAMED, VisibleFigure, name_marks, name_points
+from httpbed.report.svg import (
+    MAX_NAMED,
+    VisibleFigure,
+    colour_ranks,
+    colours,
+    name_marks,
+    name_points,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "</title><script>alert(1)</script>\x1b[2J"

@@ -7,10 +7,9 @@ here in the order in which a run calls them. A :class:`TrialClock` runs trials b
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from httpbed.base.addon import Seam
 from httpbed.base.errors import HostError, Mistake
@@ -71,26 +70,6 @@ class NamedFiles:
         return document
 
 
-class Display(Protocol):
-    """Where a run shows its progress."""
-
-    is_live: bool
-
-    @property
-    def rows(self) -> int:
-        """Rows of the terminal that are free for a status."""
-
-    def show_status(self, status: Mapping[str, Any], lines: Any) -> None:
-        """Show the remaining time of a status, and lines below the bar."""
-
-
-class View:
-    """Watches a run from beside it."""
-
-    def start(self, directory: Path, display: Display) -> None:
-        """Begin to watch an open campaign."""
-
-
 @dataclass(frozen=True)
 class CampaignAddition:
     """What an addon adds to campaigns; each method does nothing unless it is overridden."""
@@ -145,10 +124,6 @@ class CampaignAddition:
         settings: RunSettings,
     ) -> None:
         """Complete the manifest of a campaign."""
-
-    def view(self) -> AbstractContextManager[View]:
-        """Return what watches the run; enter it before the campaign is opened."""
-        return nullcontext(View())
 
 
 Executor = Callable[["OpenRun", "LoadedExperiment", "RunSettings", Tell], None]

@@ -1,4 +1,4 @@
-"""Which clock a campaign's trials have if the user leaves that to httpbed: ``--clock auto``.
+"""How long a design takes by each clock, and which one its trials have: ``--clock auto``.
 
 The rule, applied once, at the start of a campaign:
 
@@ -18,23 +18,28 @@ gain. Niced programs do not count as others: they give way, unless httpbed is ni
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from httpbed.base import units
 from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, HostError
 from httpbed.base.units import format_share
 from httpbed.bed.machine import machine_load
 from httpbed.campaign import addition, preparation
 from httpbed.campaign import settings as run_settings
-from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, TrialClock
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
-from httpbed.cli import expected_durations
 from httpbed.cli.echo import say
+from httpbed.experiment.factorial import treatment_key
+from httpbed.experiment.roles import ClientRole, Transport
+from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
+from httpbed.results import duration
 from httpbed.store import campaign_folder
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MANIFEST
@@ -123,9 +128,95 @@ def obstacle_to_virtual(
         one.refuse(in_virtual, settings)
     preparation.require_backend(in_virtual, settings.backend)
     clock.require_congestion(in_virtual.tcp_controls())
-    found = expected_durations.expected(real, catalog)
-    virtual_s = expected_durations.cpu_s(clock, found) / run_settings.cpus()
-    if virtual_s > MUCH_SLOWER * expected_durations.real_s(found):
+    durations = expected(real, catalog)
+    virtual_s = cpu_s(clock, durations) / run_settings.cpus()
+    if virtual_s > MUCH_SLOWER * real_s(durations):
         return "virtual time would take more than three times as long (httpbed plan)"
     tested = clock.test()
     return "" if tested.ok else f"{tested.name}: {tested.figure}; {tested.remedy}"
+
+
+A_YEAR_S = 365 * 86_400.0
+SLOWER = 1.5
+"""A clock that takes so many times as long as real time is called slower: both are estimates."""
+
+
+@dataclass(frozen=True)
+class ExpectedTreatment:
+    """What the trials of one treatment are expected to take."""
+
+    first: Trial
+    blocks: int
+    real_s: float
+    """Seconds of a trial in real time."""
+    share: float
+    """Of the transfer that happens within the time limit."""
+    in_browser: bool
+
+
+def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatment]:
+    """Return what each treatment takes, in the order in which they first run."""
+
+    def control(name: str, transport: Transport, wanted: str | None) -> str:
+        return catalog[name].congestion_control.resolved(transport, wanted)
+
+    def notices(client: ClientRole, transport: Transport) -> float:
+        return catalog[client.implementation].notices_s(client, transport)
+
+    def treatment(first: Trial) -> ExpectedTreatment:
+        scenario = first.scenario()
+        whole_s = duration.expected_s(scenario, control, notices)
+        limit_s = loaded.experiment.time_limit_s(scenario)
+        in_browser = catalog[scenario.roles.client.implementation].is_browser
+        count, share = blocks[treatment_key(first.levels)], min(1.0, limit_s / whole_s)
+        return ExpectedTreatment(first, count, min(whole_s, limit_s), share, in_browser)
+
+    blocks = Counter(treatment_key(trial.levels) for trial in loaded.trials)
+    return [treatment(trial) for trial in loaded.first_trials()]
+
+
+def real(found: Iterable[ExpectedTreatment]) -> str:
+    """Write the duration of all trials in real time."""
+    return about(real_s(found))
+
+
+def real_s(found: Iterable[ExpectedTreatment]) -> float:
+    """Return the seconds of all trials in real time, one after another."""
+    return sum(treatment.blocks * treatment.real_s for treatment in found)
+
+
+def cpu_s(clock: TrialClock, found: Iterable[ExpectedTreatment]) -> float:
+    """Return the CPU seconds of all trials by another clock."""
+    return sum(treatment.blocks * _trial_cpu_s(clock, treatment) for treatment in found)
+
+
+def _trial_cpu_s(clock: TrialClock, one: ExpectedTreatment) -> float:
+    return clock.cpu_s(one.first.scenario(), one.share, in_browser=one.in_browser)
+
+
+def by(clock: TrialClock, expected: list[ExpectedTreatment]) -> Iterator[str]:
+    """Write the duration by another clock, and where that is slower than real time."""
+    took = [(treatment, _trial_cpu_s(clock, treatment)) for treatment in expected]
+    whole_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), run_settings.cpus()
+    side_by_side = f", {about(whole_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
+    yield f"in {clock.name} time (--clock {clock.name}): {about(whole_s)} of one CPU{side_by_side}"
+    slower = [
+        (one, trial_s)
+        for one, trial_s in took
+        if trial_s > SLOWER * one.real_s and trial_s - one.real_s > clock.start_s
+    ]
+    if slower:
+        worst, trial_s = max(slower, key=lambda pair: pair[1] / pair[0].real_s)
+        levels = ", ".join(f"{name}={level}" for name, level in worst.first.levels.items())
+        such = f" ({levels})" if levels else ""
+        longest = units.format_long_duration
+        yield (
+            f"note: {clock.name} time is slower than real time for {len(slower)} of {len(expected)}"
+            f" treatments: a guest has one CPU for all programs and packets; at worst{such} a trial"
+            f" takes {longest(trial_s)} of CPU in place of {longest(worst.real_s)}"
+        )
+
+
+def about(seconds: float) -> str:
+    """Write a duration that is an estimate."""
+    return "years" if seconds > A_YEAR_S else f"about {units.format_long_duration(seconds)}"

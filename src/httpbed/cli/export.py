@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +31,6 @@ def _further_options(function: Callable[..., Any]) -> Callable[..., Any]:
             function = click.option(export_kind.given, is_flag=True, help=export_kind.help)(
                 function
             )
-        for name, words in export_kind.switches.items():
-            function = click.option(f"--{name}/--no-{name}", default=True, help=words)(function)
     formats = [name for export_kind in provided for name in export_kind.formats]
     words = "".join(f" {export_kind.help}" for export_kind in provided if export_kind.formats)
     return click.option(
@@ -90,38 +88,23 @@ def command(
 
     With --format har or cdp-json, each page load becomes a file in the folder of -o,
     BLOCK-TRIAL.har or BLOCK-TRIAL.json. A HAR file has the bodies of the page, so that it can be
-    replayed; --no-bodies leaves them out of a file that is only looked at.
+    replayed.
 
-    With --format bmf, benchmark-action or hyperfine, the median of each treatment becomes a
-    benchmark in the JSON of Bencher, github-action-benchmark or hyperfine.
+    With --format bmf or benchmark-action, the median of each treatment becomes a benchmark in the
+    JSON of Bencher or github-action-benchmark.
     """
     provided = EXPORTS.provided()
-    without = frozenset(
-        name for export in provided for name in export.switches if not chosen.pop(name)
-    )
     if archive:
-        given = [f"--{name}" for name, on in chosen.items() if on]
-        others = [*given, *(["--format"] if kind else []), *_switched_off(without)]
+        others = [f"--{name}" for name, on in chosen.items() if on] + ["--format"] * bool(kind)
         _archive(directories, _archive_folder(others, output), as_json=as_json)
         return
     form = next(
         (export for export in provided if chosen.get(export.name) or kind in export.formats), None
     )
-    stray = without - set(form.switches if form else ())
-    if stray:
-        remedy = "omit it, or choose a format with such parts"
-        raise ConfigError(
-            [Mistake(name, "leaves out nothing here", remedy) for name in _switched_off(stray)]
-        )
     if form:
-        choice = ExportChoice(kind or "", output, without)
-        _added(form, directories, choice, as_json=as_json)
+        _added(form, directories, ExportChoice(kind or "", output), as_json=as_json)
     else:
         _table(directories, kind, output, as_json=as_json)
-
-
-def _switched_off(names: Iterable[str]) -> list[str]:
-    return [f"--no-{name}" for name in sorted(names)]
 
 
 def _table(

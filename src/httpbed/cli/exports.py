@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +23,6 @@ class ExportChoice:
     kind: str
     """Value of ``--format``; empty if none was given."""
     output: Path | None
-    without: frozenset[str] = frozenset()
-    """Switches that are off."""
 
     @property
     def folder(self) -> Path:
@@ -47,8 +45,6 @@ class Export:
     """The file that ``-o`` names, which is printed without it; None: ``-o`` names a folder."""
     takes_several: bool = False
     """Whether it writes several campaigns together."""
-    switches: Mapping[str, str] = field(default_factory=dict)
-    """Names of parts that can be left out (``--no-NAME``) -> what they are, for ``--help``."""
     write: Callable[[Sequence[Results], ExportChoice], Iterable[str]] = field(kw_only=True)
     """Writes campaigns; yields lines for the terminal."""
 

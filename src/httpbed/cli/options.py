@@ -259,7 +259,7 @@ Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class CampaignView:
-    """What ``httpbed report`` shows of campaigns in place of their results, on request."""
+    """What ``httpbed report`` shows of a campaign in place of its results, on request."""
 
     options: tuple[Option, ...] = ()
 
@@ -267,14 +267,8 @@ class CampaignView:
         """Return the option that asks for it, by the values of all options; empty without one."""
         raise NotImplementedError
 
-    def show(
-        self, directories: Sequence[Path], chosen: Mapping[str, Any], *, as_json: bool
-    ) -> None:
-        """Show it.
-
-        Raises:
-            ConfigError: With every mistake.
-        """
+    def show(self, directory: Path, chosen: Mapping[str, Any], *, as_json: bool) -> None:
+        """Show it."""
         raise NotImplementedError
 
 

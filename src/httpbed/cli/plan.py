@@ -18,7 +18,7 @@ from httpbed.campaign import preparation
 from httpbed.campaign.addition import CLOCKS, NeededTrials
 from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
-from httpbed.cli import expected_durations, experiment_argument, options
+from httpbed.cli import clock_choice, experiment_argument, options
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import treatment_key
@@ -144,10 +144,10 @@ def _indented(text: str, by: int = 8) -> str:
 
 def _durations(loaded: LoadedExperiment, catalog: Catalog) -> Iterator[str]:
     """Write how long the design takes by each clock."""
-    found = expected_durations.expected(loaded, catalog)
-    yield f"{_counts(loaded)}; {expected_durations.real(found)} one after another, roughly"
+    found = clock_choice.expected(loaded, catalog)
+    yield f"{_counts(loaded)}; {clock_choice.real(found)} one after another, roughly"
     for clock in CLOCKS.provided():
-        yield from expected_durations.by(clock, found)
+        yield from clock_choice.by(clock, found)
 
 
 def _counts(loaded: LoadedExperiment) -> str:
@@ -179,7 +179,7 @@ def _saving(
     design = f"scale {loaded.options.scale}" if loaded.options.scale else "the whole design"
     saved = len(whole.trials) - len(loaded.trials)
     change = f"saves {saved}" if saved >= 0 else f"adds {-saved}"
-    took = expected_durations.real(expected_durations.expected(whole, catalog))
+    took = clock_choice.real(clock_choice.expected(whole, catalog))
     yield f"--for-claims {change} trials: {design} has {len(whole.trials)} ({took})"
     if needed.left_out:
         yield f"note: {design} does not run all treatments of {', '.join(needed.left_out)}"

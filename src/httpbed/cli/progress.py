@@ -1,4 +1,4 @@
-"""Progress of a run: a bar with the campaign's status on a terminal, else a line per part."""
+"""Progress of a run: a bar on a terminal, else a line per part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from rich.console import RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 
 from httpbed.base import units
@@ -26,8 +25,6 @@ _NUMBER = re.compile(r"\d+")
 """Differs between trials that fail for one reason, such as a process identifier or a time."""
 MAX_SILENCE_S = 60.0
 """Longest time without a line where there is no terminal."""
-ROWS_OF_BAR = 3
-"""Rows of a terminal that the status leaves to the bar and to the line above it."""
 REDRAWS_PER_S = 1
 """Drawing takes milliseconds of CPU time, which trials and calibrations should not miss."""
 MAX_REASON = 60
@@ -112,23 +109,13 @@ def _reason(attempt: Attempt) -> str:
     return reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
 
 
-class _Bar(Progress):
-    below: RenderableType = ""
-    """Lines below the bar."""
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        """Yield the bar, then the lines."""
-        yield from super().get_renderables()
-        yield self.below
-
-
 class LiveBar:
     """One bar on stderr; use it, or a subclass, as a context manager."""
 
     def __init__(
         self, *columns: ProgressColumn, description: str, total: int, **fields: Any
     ) -> None:
-        self._bar = _Bar(
+        self._bar = Progress(
             *columns,
             console=Console(stderr=True),
             transient=True,
@@ -181,7 +168,6 @@ class Reporter(LiveBar):
             TextColumn("{task.fields[left]}"),
         )
         super().__init__(*columns, description="trials", total=total, left="")
-        self._has_status = False
         self._endings = set[tuple[str, str]]()
         self._invalid = InvalidAttempts(parts)
         self._expected = expected | {"completed"}
@@ -204,8 +190,7 @@ class Reporter(LiveBar):
         how_far = self._pace.finish(attempt, now)
         if self.is_live:
             self.advance()
-            if not self._has_status:
-                self._bar.update(self._task, left=_left(how_far.left_s))
+            self._bar.update(self._task, left=_left(how_far.left_s))
         elif how_far.part is not None or now - self._printed >= MAX_SILENCE_S:
             self._printed = now
             self._print_line(_line(how_far))
@@ -229,17 +214,6 @@ class Reporter(LiveBar):
         for line in self._invalid.rest():
             self._print_line(line)
         super().__exit__(*error)
-
-    def show_status(self, status: Mapping[str, Any], lines: RenderableType) -> None:
-        """Show how much time a status says is left, and its lines below the bar."""
-        self._has_status = True
-        self._bar.update(self._task, left=_left(status["left_s"]))
-        self._bar.below = lines
-
-    @property
-    def rows(self) -> int:
-        """Rows of the terminal that are free for a status."""
-        return self._bar.console.height - ROWS_OF_BAR
 
     def _print_line(self, text: str) -> None:
         if self.is_live:

@@ -36,7 +36,7 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 
 
 @verb("report")
-@click.argument("directories", metavar="DIR", type=CAMPAIGN, nargs=-1, required=True)
+@click.argument("directory", metavar="DIR", type=CAMPAIGN)
 @json_option
 @click.option(
     "--format",
@@ -76,15 +76,9 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
     help="Show one trial: its page load, or its course over time and each hand-over, with figures.",
 )
 @options.with_options([option for view in VIEWS.provided() for option in view.options])
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Print every check and every invalid attempt, too, not only how many there are.",
-)
 def command(
     *,
-    directories: tuple[Path, ...],
+    directory: Path,
     as_json: bool,
     form: str | None,
     output: Path | None,
@@ -93,7 +87,6 @@ def command(
     experiment_file: Path | None,
     beside: tuple[Path, ...],
     trial: str | None,
-    verbose: bool,
     **viewed: Any,
 ) -> None:
     """Print the results of the campaign in DIR, and write its HTML report and figures.
@@ -116,17 +109,13 @@ def command(
         "--base": bases,
         "--experiment": experiment_file,
         "--with": beside,
-        "-v": verbose,
     }
     for view in VIEWS.provided():
         if option := view.asked_by(viewed):
             without = {**chosen, "--trial": trial, "--format": form}
             _refuse(option, [name for name, value in without.items() if value])
-            view.show(directories, viewed, as_json=as_json)
+            view.show(directory, viewed, as_json=as_json)
             return
-    if len(directories) > 1:
-        raise ConfigError([Mistake("DIR", "is one campaign", "name one folder")])
-    (directory,) = directories
     _require_compatible(form, chosen, trial, as_json=as_json)
     form = "json" if as_json else form or "text"
     if trial is not None:
@@ -139,7 +128,7 @@ def command(
         _one_trial(results, trial, as_json=form == "json")
         return
     results = _completed(results, experiment_file, [query.read(path) for path in beside])
-    _whole(results, metric, base, form=form, output=output, verbose=verbose)
+    _whole(results, metric, base, form=form, output=output)
 
 
 def _refuse(option: str, given: Iterable[str]) -> None:
@@ -238,7 +227,6 @@ def _whole(
     *,
     form: str,
     output: Path | None,
-    verbose: bool,
 ) -> None:
     """Print the results of a campaign and, except as Markdown, write its HTML report."""
     from httpbed.report import publish
@@ -250,7 +238,7 @@ def _whole(
         echo(publish.in_markdown(results, findings), nl=False)
         return
     if form == "text":
-        publish.show_and_save(results, findings, output, with_checks=verbose, as_pdf=True)
+        publish.show_and_save(results, findings, output, as_pdf=True)
         return
     document = publish.document(results, findings)
     path = publish.save(document, results.directory, output, as_pdf=True)
@@ -276,9 +264,6 @@ def _require_compatible(
             for name, remedy in remedies.items()
             if name in given
         ]
-    if "-v" in given and trial is None and (as_json or form in {"json", "markdown"}):
-        reason = "adds tables to the text for a terminal; JSON and the HTML report have them"
-        mistakes.append(Mistake("-v", reason, "leave one of them out"))
     if form == "markdown" and trial is not None:
         reason = "--format markdown prints tables of all trials"
         mistakes.append(Mistake("--trial", reason, "use --format text or json"))

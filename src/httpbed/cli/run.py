@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -158,23 +157,19 @@ def execute(
     output_file.require_report(directory)
     ready = campaign_run.prepare(loaded, catalog, chosen, say=say)
     elsewhere = executor(chosen)
-    with ExitStack() as beside:
-        views = [beside.enter_context(one.view()) for one in CAMPAIGN_ADDITIONS.provided()]
-        with campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as opened:
-            run, parts, answer = opened, RunParts.blocks(opened.pending_trials), None
-            if answers_early and early_answers.apply_to(loaded):
-                pending, parts = early_answers.by_condition(opened.pending, loaded)
-                run = replace(opened, pending=pending)
-                answer = partial(early_answers.answer, directory)
-            with Reporter(len(run.pending), parts, answer=answer) as reporter:
-                for view in views if run.pending else ():
-                    view.start(directory, reporter)
-                if elsewhere:
-                    elsewhere(run, loaded, chosen, reporter.report)
-                else:
-                    run.finish(tell=reporter.report)
-        for line in attempts.kept_lines(directory, chosen.keep):
-            say(line)
+    with campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as opened:
+        run, parts, answer = opened, RunParts.blocks(opened.pending_trials), None
+        if answers_early and early_answers.apply_to(loaded):
+            pending, parts = early_answers.by_condition(opened.pending, loaded)
+            run = replace(opened, pending=pending)
+            answer = partial(early_answers.answer, directory)
+        with Reporter(len(run.pending), parts, answer=answer) as reporter:
+            if elsewhere:
+                elsewhere(run, loaded, chosen, reporter.report)
+            else:
+                run.finish(tell=reporter.report)
+    for line in attempts.kept_lines(directory, chosen.keep):
+        say(line)
 
 
 def report(directory: Path, form: str) -> Findings:

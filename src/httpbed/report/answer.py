@@ -8,7 +8,7 @@ from typing import Any
 from httpbed.base.units import format_count, format_share
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
-from httpbed.report import network
+from httpbed.report import experiment_words
 from httpbed.report.factor_sentences import FactorSentences, factor_sentences
 from httpbed.report.phrasing import (
     FEW_BLOCKS,
@@ -45,7 +45,7 @@ def answer(
     compared = _compared(findings)
     if not compared:
         return [Sentence(_without_comparison(findings))]
-    link = network.fixed(document) if with_link else ""
+    link = experiment_words.fixed(document) if with_link else ""
     opening = [Sentence(f"The link: {link}")] if link else []
     if sums_up(findings):
         same = [Sentence(text) for text in _exact_summary(findings)]
@@ -60,7 +60,11 @@ def answer(
     if len(compared) > 1 and len(undecided) == len(compared):
         return [*opening, _nothing_settled(findings, document, compared), *beside]
     interactions, stated = _interactions(findings, document)
-    singly = every_comparison(findings, document, stated)
+    singly = [
+        sentence
+        for condition in findings.conditions
+        for sentence in _of_condition(findings, document, condition, stated)
+    ]
     return [*opening, *interactions, *singly, *beside]
 
 
@@ -87,19 +91,6 @@ def sums_up(findings: Findings) -> bool:
     return len(_compared(findings)) > MAX_SENTENCES
 
 
-def every_comparison(
-    findings: Findings,
-    document: Mapping[str, Any],
-    stated: Collection[StatedComparison] = (),
-) -> list[Sentence]:
-    """State every comparison with the base that is not stated yet, condition by condition."""
-    return [
-        sentence
-        for condition in findings.conditions
-        for sentence in _of_condition(findings, document, condition, stated)
-    ]
-
-
 def _compared(findings: Findings) -> list[Comparison]:
     return [(c, row, row.ratio) for c, row in findings.rows() if row.ratio]
 
@@ -107,7 +98,7 @@ def _compared(findings: Findings) -> list[Comparison]:
 def named(findings: Findings, document: Mapping[str, Any], c: Condition, row: Row) -> str:
     """Name a treatment with its condition: ``HTTP/3 at 2 % loss``."""
     label = treatment_in_sentence(row.levels, findings.others)
-    return f"{label} at {network.condition(document, c.levels)}" if c.levels else label
+    return f"{label} at {experiment_words.condition(document, c.levels)}" if c.levels else label
 
 
 def _without_comparison(findings: Findings) -> str:
@@ -128,7 +119,7 @@ def _of_condition(
     stated: Collection[StatedComparison],
 ) -> Iterator[Sentence]:
     """State each settled comparison, then all that are within noise in one sentence."""
-    at = network.condition(document, condition.levels)
+    at = experiment_words.condition(document, condition.levels)
     place = f"At {at}, " if at else ""
     compared = [
         (row, row.ratio)

@@ -158,8 +158,6 @@ class Listing:
 
     texts: tuple[str | Sentence, ...]
     style: str = "fine"
-    fold: str = ""
-    """The words that unfold it."""
 
 
 @dataclass(frozen=True)

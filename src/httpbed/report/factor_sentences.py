@@ -10,7 +10,7 @@ from httpbed.base.units import format_share
 from httpbed.experiment.document import KeyPath, factor_references
 from httpbed.experiment.factorial import numeric_levels
 from httpbed.experiment.metric import METRICS
-from httpbed.report import network
+from httpbed.report import experiment_words
 from httpbed.report.phrasing import (
     Sentence,
     covering,
@@ -216,7 +216,7 @@ class FactorSentences:
 
     def _place(self, factor: str, names: Sequence[str]) -> str:
         if factor in self._findings.network:
-            return network.condition(self._document, {factor: listed(names)})
+            return experiment_words.condition(self._document, {factor: listed(names)})
         return listed(level(factor, name) for name in names)
 
     def _by_direction(self, effect: FactorEffect) -> Iterator[str]:

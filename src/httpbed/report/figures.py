@@ -2,14 +2,14 @@
 
 Drawn with matplotlib's objects only (no pyplot, no global state), as SVG with its text as text
 and as PDF with embedded fonts. Colours are Okabe and Ito's, which colour-blind readers tell
-apart; every mark is also named directly, so that no colour has to be looked up.
+apart; every mark also has its words where the reader points.
 """
 
 from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from httpbed.base import disk
 from httpbed.experiment.factorial import NumericLevels, numeric_levels
-from httpbed.report import network, svg
+from httpbed.report import experiment_words, svg
 from httpbed.report.phrasing import (
     NumberFormat,
     bracketed,
@@ -35,24 +35,21 @@ from httpbed.report.phrasing import (
     title,
     treatment,
 )
-from httpbed.report.series import colours
-from httpbed.report.svg import INK, QUIET, VisibleFigure, name_marks
+from httpbed.report.svg import INK, QUIET, VisibleFigure, colours, legend, name_marks
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import at_even_ranks
 
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 WIDTH_IN = 4.9
 ROW_IN = 0.27
-FIGURE_DPI = 100
 WIDE_IN = 7.4
+LEGEND_LINE_IN = 0.19
 MAX_TREATMENTS_PER_DISTRIBUTION = 120
 MAX_DOTS_PER_TREATMENT = 50
 MAX_CURVES, MAX_PANELS = 12, 6
-"""Curves and panels of a figure against a factor: more names find no room beside a panel."""
+"""Curves and panels of a figure against a factor."""
 MAX_NAME, MAX_HEADING, MAX_AXIS = 36, 60, 30
-"""Letters of a curve's name, of a heading above treatments, and of a line beside an axis."""
-NAME_POINTS = 11.0
-"""Smallest distance between the names of two curves."""
+"""Letters of a treatment's name, of a heading above treatments, and of a line beside an axis."""
 LOG_SPAN = 20
 """Ratio of largest to smallest value from which an axis is logarithmic."""
 STYLE: dict[Any, Any] = {
@@ -61,7 +58,7 @@ STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
-    "figure.dpi": FIGURE_DPI,
+    "figure.dpi": 100,
     "text.parse_math": False,  # a level may hold a dollar sign
     "text.color": INK,
     "axes.labelcolor": INK,
@@ -75,11 +72,6 @@ STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
-
-CurveEnd = tuple[tuple[float, float], str, str]
-"""Where a curve ends, its name and its colour."""
-Curves = Mapping[str, list[tuple[float, Row]]]
-"""By treatment: values of the factor with their rows."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +161,8 @@ def distribution(findings: Findings, document: Mapping[str, Any]) -> Plot:
         name=f"{findings.metric}-distribution",
         caption=f"Each dot is one trial's {what}; the tall tick is the median, the bar its"
         f" {covering(intervals)}.{beyond}",
-        alternative=f"Distribution of {what} for each treatment. "
-        + " ".join(_medians(findings.first(MAX_TREATMENTS_PER_DISTRIBUTION), document, form)),
+        alternative=f"Distribution of {what} for each treatment; its median and interval are in the"
+        " table of medians.",
         figure=figure,
     )
 
@@ -186,26 +178,23 @@ def against_factors(findings: Findings) -> Iterator[Plot]:
 
 def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
     form, places = table_format(findings), axis.places
-    every, chosen = _facets(findings, name), _chosen(findings)
+    every, chosen, styles = _facets(findings, name), _chosen(findings), looks(findings)
     facets = dict(itertools.islice(every.items(), MAX_PANELS))
-    size = (WIDTH_IN, 0.4 + 2.4 * len(facets))
+    size = (WIDTH_IN, 0.4 + LEGEND_LINE_IN * -(-len(chosen) // 2) + 2.4 * len(facets))
     figure = VisibleFigure(figsize=size, layout="constrained")
     grid = figure.subplots(len(facets), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    ends = []
     for axes, (facet, conditions) in zip(grid, facets.items(), strict=True):
         points = _points(findings, conditions, name, places)
-        kept = {label: points[label] for label in points if label in chosen}
-        drawn = _curves(axes, findings, kept, form)
+        for label in (label for label in points if label in chosen):
+            _curve(axes, points[label], form, (label, *styles[label]))
         axes.set_title(shortened(facet, MAX_HEADING), loc="left", fontsize=9, fontweight="bold")
         _quiet(axes, grid="y")
         _value_axis(axes, findings, form, "y")
         axes.set_xticks(sorted(set(places.values())))
         axes.margins(x=0.06)
-        ends.append((axes, drawn))
     grid[-1].set_xlabel(axis_text(name, axis.unit))
-    figure.draw_without_rendering()  # settles where curves end, hence where their names go
-    for axes, drawn in ends:
-        write_names(axes, drawn, FIGURE_DPI)
+    if len(chosen) > 1:
+        legend(figure, {label: (*styles[label], "-") for label in chosen}, columns=2)
     what = title(findings.metric)
     return Plot(
         name=f"{findings.metric}-by-{name}",
@@ -215,36 +204,6 @@ def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
         " the same figures are in the table of medians.",
         figure=figure,
     )
-
-
-def write_names(axes: Axes, ends: Sequence[CurveEnd], dpi: float) -> None:
-    """Write each curve's name beside its end, moved apart where ends lie close."""
-    right = max((point[0] for point, _, _ in ends), default=0.0)
-    ordered = sorted(ends, key=lambda end: end[0][1])
-    points = 72 / dpi
-    heights = [axes.transData.transform(point)[1] * points for point, _, _ in ordered]
-    places = spread(heights, axes.bbox.y1 * points)
-    for (point, label, color), y_points, height in zip(ordered, heights, places, strict=True):
-        axes.annotate(
-            shortened(label, MAX_NAME),
-            (right, point[1]),
-            xytext=(8, height - y_points),
-            textcoords="offset points",
-            color=color,
-            va="center",
-            annotation_clip=False,
-        )
-
-
-def spread(heights: list[float], top: float) -> list[float]:
-    """Move heights, which ascend, as far apart as names need, but not above a panel."""
-    places: list[float] = []
-    for height in heights:
-        places.append(max(height, places[-1] + NAME_POINTS) if places else height)
-    for index in reversed(range(len(places))):
-        places[index] = min(places[index], top)
-        top = places[index] - NAME_POINTS
-    return places
 
 
 def axis_text(name: str, unit: str) -> str:
@@ -296,7 +255,7 @@ def _lines(findings: Findings, document: Mapping[str, Any]) -> Iterator[tuple[st
     for condition in findings.conditions:
         if condition.levels:
             texts = _telling_levels(findings, condition)
-            yield texts or network.condition(document, condition.levels), None
+            yield texts or experiment_words.condition(document, condition.levels), None
         for row in condition.rows:
             yield treatment(row.levels, findings.others), row
 
@@ -351,17 +310,9 @@ def _points(
     }
 
 
-def _curves(axes: Axes, findings: Findings, curves: Curves, form: NumberFormat) -> list[CurveEnd]:
-    ends, styles = [], looks(findings)
-    for label, points in curves.items():
-        style = label, *styles[label]
-        ends.append((_curve(axes, points, form, style), label, styles[label][0]))
-    return ends
-
-
 def _curve(
     axes: Axes, points: list[tuple[float, Row]], form: NumberFormat, style: tuple[str, str, str]
-) -> tuple[float, float]:
+) -> None:
     name, color, marker = style
     xs, ys = [], []
     for x, row in points:
@@ -375,7 +326,6 @@ def _curve(
             axes.plot([x, x], bar, color=color, linewidth=1.2, alpha=0.7)
     (line,) = axes.plot(xs, ys, color=color, marker=marker, markersize=5, linewidth=1.5)
     name_marks(line, (_median(name, row, form) for _, row in points if row.estimate))
-    return xs[-1], ys[-1]
 
 
 def _facets(findings: Findings, name: str) -> dict[str, list[Condition]]:
@@ -424,12 +374,3 @@ def _value_axis(axes: Axes, findings: Findings, form: NumberFormat, which: str) 
     axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
     if which == "y":
         axes.set_ylim(bottom=0)
-
-
-def _medians(findings: Findings, document: Mapping[str, Any], form: NumberFormat) -> Iterator[str]:
-    for condition, row in findings.rows():
-        if row.estimate is not None:
-            at = network.condition(document, condition.levels)
-            label = treatment(row.levels, findings.others)
-            where = f"{label} at {at}" if at else label
-            yield f"{where}: median {form.bounded(row.estimate.median)}."

@@ -101,23 +101,6 @@ def host(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield title(key.removesuffix("_bytes")), text
 
 
-def digests(manifest: Manifest) -> list[tuple[str, list[tuple[str, str]]]]:
-    """List the SHA-256 of recipes, of programs, and of each program's libraries or packages."""
-    every = programs(manifest)
-    recipes = list(manifest.get("recipes", {}).items())
-    files = [
-        (program.get("path") or program["name"], program["sha256"])
-        for program in every
-        if program["sha256"]
-    ]
-    lists = [(f"{len(recipes)} recipes", recipes), (f"{len(files)} programs", files)]
-    for program in every:
-        for kind in ("libraries", "packages"):
-            several = list(program.get(kind, {}).items())
-            lists.append((f"{len(several)} {kind} of {program['name']}", several))
-    return [(name, several) for name, several in lists if several]
-
-
 def _value_text(key: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -61,7 +61,6 @@ def show_and_save(
     findings: Findings,
     path: Path | None = None,
     *,
-    with_checks: bool = False,
     as_pdf: bool = False,
 ) -> None:
     """Print the report, then draw and write the HTML report, whose path is the last line.
@@ -69,7 +68,7 @@ def show_and_save(
     On a busy machine drawing takes most of a minute, and the answer does not need it.
     """
     source, out = ReportInput(results, findings, draws=False), terminal.console()
-    terminal_report.show(sections.document(source), None, out, with_checks=with_checks)
+    terminal_report.show(sections.document(source), None, out)
     drawn = replace(source, draws=True)
     written = save(sections.document(drawn), results.directory, path, as_pdf=as_pdf)
     terminal_report.show_path(written, out)

@@ -9,13 +9,12 @@ from typing import Any
 from httpbed.base.units import format_count, format_share
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS
-from httpbed.report import levels, manifest, matrix, network, notes, roles, templating, treatments
-from httpbed.report.answer import answer, every_comparison, sums_up
+from httpbed.report import experiment_words, manifest, matrix, notes, templating, treatments
+from httpbed.report.answer import answer, sums_up
 from httpbed.report.document import (
     MAX_LISTED,
     SECTIONS,
     Block,
-    Cell,
     Column,
     Drawn,
     Facts,
@@ -30,7 +29,6 @@ from httpbed.report.document import (
     Table,
     plain_table,
 )
-from httpbed.report.matrix import Matrix
 from httpbed.report.phrasing import (
     DASH,
     Sentence,
@@ -69,9 +67,6 @@ class Document:
     """What the terminal says about the experiment before its results."""
     treatments: Table
     """All treatments, for terminal and Markdown."""
-    matrix: Matrix | None
-    """For the terminal: None where the answer has a sentence for each comparison."""
-    matrix_title: str
     answer: tuple[Sentence, ...]
     notes: tuple[str, ...]
     evidence: tuple[str, ...]
@@ -96,8 +91,6 @@ def document(source: ReportInput) -> Document:
         programs=manifest.versions(made_by),
         heading=Facts(tuple(_heading(results))),
         treatments=treatments.table(findings, results.document),
-        matrix=matrix.matrix(findings, results.experiment.report) if sums_up(findings) else None,
-        matrix_title=_matrix_title(findings),
         answer=tuple(answer(findings, results.document, with_link=False)),
         notes=tuple(notes.notes(source)),
         evidence=(evidence(findings), *beside, manifest.certificate(made_by)),
@@ -111,11 +104,10 @@ def _heading(results: Results) -> Iterator[tuple[str, str]]:
         yield "clock", line
     for line in filter(None, [manifest.archived_tables(results)]):
         yield "tables", line
-    yield from (("link", line) for line in network.sentences(text))
-    yield from (("hand-over", line) for line in [roles.handover_line(text)] if line)
-    yield from (("levels", levels.line(legend)) for legend in levels.legends(text))
-    yield from (("competes", line) for line in roles.competitors(text))
-    yield from (("left out", line) for line in levels.left_out(results.experiment))
+    yield from (("link", line) for line in experiment_words.sentences(text))
+    yield from (("levels", experiment_words.line(one)) for one in experiment_words.legends(text))
+    yield from experiment_words.further(text)
+    yield from (("left out", line) for line in experiment_words.left_out(results.experiment))
 
 
 def _answer(source: ReportInput) -> Section:
@@ -131,9 +123,6 @@ def _matrix(source: ReportInput) -> Section:
     blocks: list[Block] = [
         Drawn(templating.part("matrix.html.j2", matrix=drawn, metric=title(findings.metric)))
     ]
-    if sums_up(findings):
-        sentences = tuple(every_comparison(findings, source.document))
-        blocks.append(Listing(sentences, fold="Every comparison in a sentence"))
     if unlisted := _unlisted(source.findings):
         command = "httpbed report DIR --json"
         blocks.append(Paragraph(unlisted, command, "lists everything."))
@@ -174,7 +163,7 @@ def _notes(source: ReportInput) -> Section | None:
 
 
 def _network(source: ReportInput) -> Section:
-    legends = levels.legends(source.document)
+    legends = experiment_words.legends(source.document)
     blocks: list[Block] = [Facts(tuple(_conditions(source.results, source.findings)))]
     if legends:
         pairs = [
@@ -194,14 +183,11 @@ def _conditions(results: Results, findings: Findings) -> Iterator[tuple[str, str
     text = results.document
     for name, some in text.get("factors", {}).items():
         yield title(name), ", ".join(some) + (" (network)" if name in findings.network else "")
-    yield from (("left out", line) for line in levels.left_out(results.experiment))
-    for host, its_roles in network.hosts(text):
-        if its_roles:
-            yield f"host {host}", "; ".join(map(str, its_roles))
-    yield from (("link", line) for line in network.sentences(text, MAX_CHANGES))
-    yield from (("hand-over", line) for line in [roles.handover_line(text)] if line)
-    yield "workload", roles.workload(text)
-    yield from (("competitor", line) for line in roles.competitors(text))
+    yield from (("left out", line) for line in experiment_words.left_out(results.experiment))
+    yield from ((f"host {host}", its_roles) for host, its_roles in experiment_words.hosts(text))
+    yield from (("link", line) for line in experiment_words.sentences(text, MAX_CHANGES))
+    yield "workload", experiment_words.text_of(text, text.get("workload", {}))
+    yield from experiment_words.further(text)
 
 
 def _medians(source: ReportInput) -> Section:
@@ -225,37 +211,17 @@ def _plots(source: ReportInput) -> Section | None:
 
 def _completion(source: ReportInput) -> Section:
     findings, tally = source.listed, source.findings.tally
-    rows = [row for _, row in findings.rows()]
     share = format_share(tally.completed / tally.planned) if tally.planned else DASH
-    shares = tuple(
-        Cell(f"{own.completed}/{own.planned}", share=own.completed / max(1, own.planned))
-        for own in (row.tally for row in rows)
-    )
-    table = Table(
-        "Completion rates",
-        "Trials completed over trials planned",
-        (Column("completed", shares), Column.of("others", map(_endings, rows), wraps=True)),
-        treatments.row_names(findings, source.document),
-        fold=f"{len(rows)} configurations" if len(rows) > MAX_UNFOLDED else "",
-    )
     blocks: list[Block] = [
         Paragraph(
             f"{tally.completed} of {tally.planned} planned trials completed ({share}).", style=""
-        ),
-        table,
+        )
     ]
     if reasons := _reasons(findings, source.document):
         headers = ("configuration", "outcome", "#trials", "reason")
         caption = "Why trials did not complete"
         blocks.append(plain_table("Reasons", caption, headers, reasons[:MAX_LISTED], brief=True))
     return Section("completion", "Completion", tuple(blocks))
-
-
-def _endings(row: Row) -> str:
-    kinds = ("timed out", "failed", "unsupported", "invalid")
-    texts = [f"{row.tally.outcomes[kind]} {kind}" for kind in kinds if row.tally.outcomes[kind]]
-    missing = row.tally.planned - sum(row.tally.outcomes.values())
-    return ", ".join([*texts, f"{missing} not run yet"] if missing > 0 else texts) or "none"
 
 
 def _reasons(findings: Findings, text: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
@@ -268,7 +234,7 @@ def _reasons(findings: Findings, text: Mapping[str, Any]) -> list[tuple[str, str
 
 
 def _where(findings: Findings, text: Mapping[str, Any], condition: Condition, row: Row) -> str:
-    at = network.condition(text, condition.levels)
+    at = experiment_words.condition(text, condition.levels)
     label = treatment(row.levels, findings.others)
     return f"{label} at {at}" if at else label
 
@@ -384,7 +350,7 @@ def _manifest(source: ReportInput) -> Section:
     if programs := manifest.programs(made_by):
         rows = [(each["name"], each["version"], each.get("path", "")) for each in programs]
         headers = ("program", "version", "file")
-        caption = "Programs with their versions; their digests are at the end"
+        caption = "Programs with their versions; manifest.json has their digests"
         blocks += [Heading("Programs"), plain_table("Programs", caption, headers, rows)]
     return Section("manifest", "Manifest", tuple(blocks))
 
@@ -415,16 +381,6 @@ def _definitions(source: ReportInput) -> Section:
     return Section("definitions", "Definitions", (made,))
 
 
-def _digests(source: ReportInput) -> Section | None:
-    found = manifest.digests(source.results.manifest)
-    blocks = tuple(
-        Listing(tuple(f"{path} {digest}" for path, digest in files), "hash", f"SHA-256 of {name}")
-        for name, files in found
-    )
-    heading = "Appendix: digests"
-    return Section("digests", heading, blocks, in_contents="Digests") if blocks else None
-
-
 OWN = (
     SectionMaker("answer", 30, _answer),
     SectionMaker("matrix", 40, _matrix),
@@ -436,7 +392,6 @@ OWN = (
     SectionMaker("validity", 130, _validity),
     SectionMaker("manifest", 150, _manifest),
     SectionMaker("definitions", 160, _definitions),
-    SectionMaker("digests", 170, _digests),
 )
 """The core's sections. Claims and declared figures come before the answer (10, 20), hand-overs and
 page loads after the medians (80, 90), the course of trials after the plots (110), machines after

@@ -1,4 +1,4 @@
-"""Figures as SVG: visible characters, values where the reader points, and their form in HTML.
+"""Figures as SVG: series, visible characters, values where the reader points, their form in HTML.
 
 An SVG's ``<title>`` needs no script. matplotlib writes each artist as a group with its gid as id,
 and each marker in it as a ``<use>``; other artists, such as a bar, have one value for the group.
@@ -9,14 +9,18 @@ A report has many figures, so ids that nothing refers to, digits beyond a hundre
 indentation are left out. A control character in a name of a level, host or file would make an SVG
 that is not well-formed XML, and a lone surrogate stops matplotlib. docs/decisions/0016 says why the
 file is edited.
+
+Colours, dashes and legends of series are here, too, so that a protocol looks alike in all figures.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
@@ -25,8 +29,10 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter
+from matplotlib.typing import LineStyleType
 
 from httpbed.base.errors import visible
 
@@ -199,3 +205,81 @@ class _Visible(Formatter):
 def _shown(text: str) -> str:
     """Keep the ends of lines only: no font has a tab."""
     return "\n".join(map(visible, text.split("\n")))
+
+
+SINCE = "time since the client's first packet (s)"
+Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
+DASHES: tuple[Dashes, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.5, 1.2)),
+    (0, (6, 1.5, 1, 1.5)),
+)
+"""Line styles of medians, which distinguish them without colour."""
+Sign = tuple[str, str, LineStyleType]
+"""What distinguishes a curve: its colour, its marker and its dashes."""
+PROTOCOLS = {"1.1": 0, "2": 1, "3": 2}
+"""Place in the palette of each HTTP version."""
+_PROTOCOL = re.compile(r"\b(?:HTTP/|http|h)(1\.1|1|2|3)\b")
+"""The HTTP version in a level, such as ``3``, ``curl:h3`` or ``wget-http1``."""
+
+
+def colours(names: Iterable[str]) -> dict[str, str]:
+    """Return the colour of each series of a figure."""
+    return {name: PALETTE[at] for name, at in colour_places(names, len(PALETTE)).items()}
+
+
+def colour_places(names: Iterable[str], colours: int) -> dict[str, int]:
+    """Return each series' place in a palette: a protocol has the same in all figures.
+
+    The name decides, because that is what the legend shows. Series without a protocol take none of
+    the protocols' colours.
+    """
+    others = itertools.cycle(range(len(PROTOCOLS), colours))
+    return {
+        name: next(others) if (place := _of_protocol(name)) is None else place
+        for name in dict.fromkeys(names)
+    }
+
+
+def colour_ranks(names: Iterable[str], colours: int) -> dict[str, int]:
+    """Return how many earlier series have the same colour."""
+    seen = Counter[int]()
+    ranks = {}
+    for name, place in colour_places(names, colours).items():
+        ranks[name] = seen[place]
+        seen[place] += 1
+    return ranks
+
+
+def _of_protocol(name: str) -> int | None:
+    """Return the place of the first protocol in a name: that of the client."""
+    found = _PROTOCOL.search(name)
+    return PROTOCOLS["1.1" if found[1] == "1" else found[1]] if found else None
+
+
+def legend(figure: VisibleFigure, signs: Mapping[str, Sign], columns: int) -> None:
+    """Write a legend above a figure: each name with its sign."""
+    lines = [
+        Line2D(
+            [],
+            [],
+            color=colour,
+            marker=marker,
+            linestyle=dashes,
+            markersize=4.5,
+            linewidth=1.4,
+            label=name,
+        )
+        for name, (colour, marker, dashes) in signs.items()
+    ]
+    figure.legend(
+        handles=lines,
+        loc="outside upper left",
+        ncols=min(columns, len(signs)),
+        frameon=False,
+        fontsize=9,
+        handlelength=1.8,
+        columnspacing=1.6,
+        borderpad=0,
+    )

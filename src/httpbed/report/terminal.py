@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from httpbed.base.errors import visible_lines
+from httpbed.base.errors import visible, visible_lines
 
 PIPED_WIDTH = 100
 KEY_WIDTH = 9
@@ -61,6 +61,16 @@ def show_facts(
     """Print a line for each text, behind its key."""
     for key, text in facts:
         out.print(Text(f"{key:<{key_width}}  {text}"), soft_wrap=True)
+
+
+def facts(lines: Iterable[tuple[str, str]]) -> Table:
+    """Lay out texts behind their keys; a long one goes on in the next lines."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=KEY_WIDTH, no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for key, line in lines:
+        table.add_row(key, Text(visible(line)))
+    return table
 
 
 def grid(headers: Iterable[str], right: Collection[str] = (), *, gap: int = 2) -> Table:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from httpbed.base.units import format_share
-from httpbed.report import network
+from httpbed.report import experiment_words
 from httpbed.report.document import COLUMNS, Cell, Column, RowName, Table
 from httpbed.report.matrix import tone
 from httpbed.report.phrasing import (
@@ -66,7 +66,7 @@ def row_names(findings: Findings, document: Mapping[str, Any]) -> tuple[RowName,
     """Name each treatment by its condition and its other levels."""
     return tuple(
         RowName(
-            network.condition(document, condition.levels) or "all treatments",
+            experiment_words.condition(document, condition.levels) or "all treatments",
             treatment(row.levels, findings.others),
         )
         for condition, row in findings.rows()
@@ -89,7 +89,7 @@ def columns(findings: Findings) -> Iterator[Column]:
             yield Column.of(title(name), texts, right=True)
     for maker in COLUMNS.provided({name for row in rows for name in row.extensions}):
         yield from (replace(column, shown="not in HTML") for column in maker.make(findings))
-    yield Column("done", tuple(map(_done, rows)), right=True, wraps=True, shown="not in HTML")
+    yield Column("done", tuple(map(_done, rows)), right=True, wraps=True)
 
 
 def name_columns(findings: Findings) -> Iterator[Column]:

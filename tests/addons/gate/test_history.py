@@ -196,9 +196,6 @@ def test_a_campaign_is_added_to_a_branch_and_shown(
     page = (tmp_path / "page" / trend.PAGE).read_text()
     assert "<script>" not in page
     assert page.count("<figure>") == len(line["values"])
-    endpoint = json.loads((tmp_path / "page" / trend.ENDPOINT).read_text())
-    assert endpoint["schemaVersion"] == 1
-    assert {"label", "message", "color"} < set(endpoint)
     values = json.loads(httpbed("history", *words, "--json")[1])
     assert {one["commits"] for one in values["trends"]} == {1}
 

@@ -8,7 +8,6 @@ import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,7 @@ from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import BrowserLoad, Frame
 from httpbed.addons.pages.report import metrics_table, screens, section
-from httpbed.report import one_trial, roles, terminal
+from httpbed.report import one_trial, terminal
 from httpbed.report.document import ReportInput
 from httpbed.report.publish import summary
 from httpbed.results.findings import Findings, find
@@ -127,36 +126,6 @@ def test_pages_are_compared_by_their_load_time(results: Results) -> None:
     assert found.metric == "page_load_time"
     answer = summary(results, found, None)["answer"]
     assert "HTTP/3 loaded the page in 0.83x the time of HTTP/2" in " ".join(answer)
-
-
-@pytest.mark.parametrize(
-    ("workload", "text"),
-    [
-        (
-            {"page": {"objects": 64, "size": "10 kB"}},
-            "page of 64 images of 10 kB each, cold",
-        ),
-        (
-            {"page": {"objects": {"factor": "n"}, "size": "1 kB"}, "visit": {"factor": "visit"}},
-            "page of 2 | 8 images of 1 kB each, cold | repeat view",
-        ),
-        (
-            {"page": "startbootstrap-agency", "visit": "resumed"},
-            "page startbootstrap-agency, resumed",
-        ),
-        ({"page": {"name": "ranjan-small-few"}}, "page ranjan-small-few, cold"),
-        ({"page": {"factor": "site"}}, "page a | b, cold"),
-        (
-            {"page": {"har": "mine.har"}, "viewport": "412x823"},
-            "page recorded in mine.har, cold, viewport 412x823",
-        ),
-        ({"page": {"har": "x.har"}}, "page recorded in x.har, cold"),
-    ],
-)
-def test_a_page_in_words(workload: dict[str, Any], text: str) -> None:
-    """Which one, in which state."""
-    factors = {"n": ["2", "8"], "visit": ["cold", "repeat view"], "site": {"a": {}, "b": {}}}
-    assert roles.workload({"factors": factors, "workload": {"kind": "page", **workload}}) == text
 
 
 def test_few_scenes_of_many(tmp_path: Path) -> None:

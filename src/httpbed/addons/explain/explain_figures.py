@@ -15,8 +15,7 @@ from httpbed.addons.explain.division import Period
 from httpbed.addons.explain.explanation import Divided, Explained
 from httpbed.addons.explain.transfer import NS
 from httpbed.report.figures import STYLE, WIDE_IN, Plot
-from httpbed.report.series import SINCE
-from httpbed.report.svg import INK, VisibleFigure
+from httpbed.report.svg import INK, SINCE, VisibleFigure
 
 ROW_IN = 0.34
 LEGEND_COLUMNS = 4

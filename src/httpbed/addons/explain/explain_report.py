@@ -24,7 +24,7 @@ from httpbed.experiment.kept import PACKET_LOG
 from httpbed.experiment.workload_kinds import UnreadWorkload
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
-from httpbed.report import manifest, network
+from httpbed.report import experiment_words, manifest
 from httpbed.report.document import (
     Block,
     Cell,
@@ -212,10 +212,10 @@ def document(  # noqa: PLR0913 - a document has these parts
         started=str(made_by.get("started", "")),
         clock=manifest.clock(made_by),
         programs=manifest.versions(made_by),
-        heading=Facts(tuple(("link", line) for line in network.sentences(results.document))),
+        heading=Facts(
+            tuple(("link", line) for line in experiment_words.sentences(results.document))
+        ),
         treatments=division,
-        matrix=None,
-        matrix_title="",
         answer=answers,
         notes=notes,
         evidence=evidence,

@@ -14,8 +14,7 @@ from httpbed.addons.figures.stated_figure import Levels, PlacedFigure, parse_pub
 from httpbed.base import units
 from httpbed.experiment.factorial import selects
 from httpbed.report.phrasing import NumberFormat, title
-from httpbed.report.series import DASHES, Dashes
-from httpbed.report.svg import INK, VisibleFigure, name_points
+from httpbed.report.svg import DASHES, INK, Dashes, VisibleFigure, name_points
 
 PANEL_IN, ALONE_IN = 1.6, 2.9
 COLUMNS = 4

@@ -27,8 +27,7 @@ from httpbed.addons.figures.stated_figure import Levels, PlacedFigure, parse_pub
 from httpbed.experiment.factorial import selects
 from httpbed.report.figures import WIDE_IN, round_ticks
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment
-from httpbed.report.series import colour_ranks, colours
-from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure
+from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, colour_ranks, colours
 from httpbed.results.sample import Bounded
 
 COLUMNS = 3

@@ -18,8 +18,7 @@ from httpbed.addons.figures.stated_figure import FigurePlace, Levels, PlacedFigu
 from httpbed.experiment.factorial import NumericLevels, numeric_levels
 from httpbed.report.figures import MARKERS, axis_text
 from httpbed.report.phrasing import NumberFormat
-from httpbed.report.series import DASHES
-from httpbed.report.svg import INK, VisibleFigure, name_marks
+from httpbed.report.svg import DASHES, INK, VisibleFigure, name_marks
 
 PANEL_IN, ALONE_IN = 2.1, 3.1
 CROSS_ROOM = 0.06

@@ -6,8 +6,6 @@ treatment whose median is only known as a bound, because trials timed out, is le
 * ``bmf``: Bencher Metric Format, with the ends of the median's interval.
 * ``benchmark-action``: a list for github-action-benchmark's ``customSmallerIsBetter``, or
   ``customBiggerIsBetter`` if more is better.
-* ``hyperfine``: what ``hyperfine --export-json`` writes, with each block as a run. ``user``,
-  ``system`` and ``exit_codes`` are not there: nothing measured them. For metrics in seconds only.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from httpbed.base import disk
-from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.base.errors import visible
 from httpbed.base.user_file import Kind
 from httpbed.cli.echo import echo
 from httpbed.cli.exports import Export, ExportChoice
@@ -29,19 +27,14 @@ if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.results.estimate import Estimate
     from httpbed.store.results import Results
 
-SECONDS = "s"
-
 
 @dataclass(frozen=True)
 class Benchmark:
     """One treatment of a campaign."""
 
     name: str
-    levels: Mapping[str, str]
     metric: str
     estimate: Estimate
-    values: Sequence[float]
-    """By block."""
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -75,34 +68,9 @@ def _benchmark_action(benchmarks: Sequence[Benchmark]) -> list[dict[str, Any]]:
     ]
 
 
-def _hyperfine(benchmarks: Sequence[Benchmark]) -> dict[str, Any]:
-    wrong = {
-        benchmark.metric for benchmark in benchmarks if METRICS[benchmark.metric].unit != SECONDS
-    }
-    if wrong:
-        reason = f"is for times, and {', '.join(wrong)} is none"
-        raise ConfigError([Mistake("--format hyperfine", reason, "use --format bmf")])
-    return {
-        "results": [
-            {
-                "command": benchmark.name,
-                "mean": benchmark.estimate.mean,
-                "stddev": benchmark.estimate.deviation,
-                "median": benchmark.estimate.median.value,
-                "min": min(benchmark.values),
-                "max": max(benchmark.values),
-                "times": list(benchmark.values),
-                "parameters": dict(benchmark.levels),
-            }
-            for benchmark in benchmarks
-        ]
-    }
-
-
 FORMATS: Mapping[str, Callable[[Sequence[Benchmark]], Any]] = {
     "bmf": _bmf,
     "benchmark-action": _benchmark_action,
-    "hyperfine": _hyperfine,
 }
 
 
@@ -127,21 +95,20 @@ def benchmarks_of(results: Results) -> tuple[list[Benchmark], list[str]]:
     benchmarks, left_out = list[Benchmark](), list[str]()
     for _, row in findings.rows():
         name = treatment(row.levels, tuple(row.levels))
-        values = list(row.sample.at_bound().values())
         if row.estimate is None or row.estimate.median.beyond:
             left_out.append(name)
         else:
-            benchmarks.append(Benchmark(name, row.levels, findings.metric, row.estimate, values))
+            benchmarks.append(Benchmark(name, findings.metric, row.estimate))
     return benchmarks, left_out
 
 
 WRITTEN = Kind(
     "benchmarks as JSON",
-    re.compile(rb'\{\s*("results": \[|".*": \{\s*"[a-z0-9-]+": \{\s*"value": )|\[\s*\{\s*"name": '),
+    re.compile(rb'\{\s*".*": \{\s*"[a-z0-9-]+": \{\s*"value": |\[\s*\{\s*"name": '),
 )
 EXPORT = Export(
     name="benchmarks",
-    help="bmf, benchmark-action, hyperfine: medians as JSON, for trackers of benchmarks.",
+    help="bmf, benchmark-action: medians as JSON, for trackers of benchmarks.",
     what="a JSON file",
     formats=tuple(FORMATS),
     is_one_file=WRITTEN,

@@ -30,9 +30,6 @@ KINDS = {
     "badge.svg": Kind(
         "a badge that httpbed wrote", re.compile(rb'<svg .{0,200}aria-label="httpbed')
     ),
-    "badge.json": Kind(
-        "a badge that httpbed wrote", re.compile(rb'\{"schemaVersion": 1, "label": "httpbed"')
-    ),
 }
 
 
@@ -54,8 +51,7 @@ KINDS = {
 )
 @repository_option
 @options.output_option(
-    "Write a page with a line for each treatment, and a badge as SVG and as the endpoint of"
-    " shields.io, into this folder."
+    "Write a page with a line for each treatment, and a badge, into this folder."
 )
 @json_option
 def command(

@@ -9,7 +9,6 @@ change point with a probability of 1 %.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -248,8 +247,7 @@ def _strength(ranks: Floats) -> Floats:
     return strength
 
 
-PAGE, BADGE, ENDPOINT = "history.html", "badge.svg", "badge.json"
-FILES = (PAGE, BADGE, ENDPOINT)
+PAGE, BADGE = "history.html", "badge.svg"
 WIDTH_IN, HEIGHT_IN = 7.0, 1.5
 LINE, WORSE = PALETTE[1], PALETTE[2]
 GREEN, RED = "#2f7d32", "#b23b00"
@@ -266,7 +264,6 @@ def save(trends: Sequence[Trend], folder: Path) -> list[Path]:
     texts = {
         PAGE: page(trends, message),
         BADGE: badge(message, is_worse=is_worse),
-        ENDPOINT: json.dumps(endpoint(message, is_worse=is_worse)) + "\n",
     }
     for name, text in texts.items():
         disk.write_output(folder / name, text.encode())
@@ -332,12 +329,6 @@ def _plot(number: int, trend: Trend) -> Plot:
     words = "; ".join(map(trend.words, trend.changes)) or "no change of level"
     text = f"{sentence_case(title(trend.metric))} over {len(trend.entries)} commits: {words}"
     return Plot(name=f"trend-{number}", caption=text, alternative=text, figure=figure)
-
-
-def endpoint(message: str, *, is_worse: bool) -> Mapping[str, Any]:
-    """Return the JSON from which shields.io draws a badge."""
-    colour = RED if is_worse else GREEN
-    return {"schemaVersion": 1, "label": "httpbed", "message": message, "color": colour}
 
 
 def badge(message: str, *, is_worse: bool) -> str:

@@ -29,8 +29,17 @@ from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.base import units
 from httpbed.experiment.handover import HandoverEvent
 from httpbed.report.figures import MARKERS, WIDE_IN, WIDTH_IN, round_ticks
-from httpbed.report.series import SINCE, Sign, colours, legend
-from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
+from httpbed.report.svg import (
+    INK,
+    PALETTE,
+    QUIET,
+    SINCE,
+    Sign,
+    VisibleFigure,
+    colours,
+    legend,
+    name_marks,
+)
 from httpbed.results.sample import Floats
 from httpbed.store import attempts
 from httpbed.store.results import Results

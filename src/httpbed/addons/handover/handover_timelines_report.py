@@ -22,10 +22,9 @@ from httpbed.base import units
 from httpbed.experiment.document import references, with_nested
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.handover import HandoverEvent
-from httpbed.report import network, roles
+from httpbed.report import experiment_words
 from httpbed.report.document import (
     Block,
-    Facts,
     Figure,
     Paragraph,
     ReportInput,
@@ -96,7 +95,7 @@ def _plot(
     trials = [timeline for panel in panels for timeline in panel.every()]
     if not any(trial.curve.end_s for trial in trials):
         return None
-    at = network.condition(results.document, condition.levels)
+    at = experiment_words.condition(results.document, condition.levels)
     where = f", at {at}" if at else ""
     with mpl.rc_context(STYLE):
         figure = handover_timelines.overlay(panels)
@@ -239,7 +238,7 @@ def _section(source: ReportInput) -> Section | None:
         row_names(findings, results.document),
         style="tight",
     )
-    blocks: list[Block] = [Facts(tuple(roles.handover_facts(results.document))), table, MEANINGS]
+    blocks: list[Block] = [table, MEANINGS]
     if source.draws:
         blocks += map(Figure, plots(source.findings, results))
     if text := undrawn(findings):

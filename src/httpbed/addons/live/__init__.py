@@ -1,6 +1,6 @@
 """A campaign under way: its status as a document, and on a terminal.
 
-Start at ``watch``, which yields documents; ``terminal`` shows them.
+Start at ``status``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ _REMEDY = "httpbed report DIR --watch shows the status in a terminal, over SSH, 
 ADDON = Addon(
     absent_options={"run --serve": _REMEDY, "report --serve": _REMEDY},
     provides={
-        "additions to campaigns": ("httpbed.addons.live.live_view:ADDITION",),
         "views of campaigns": ("httpbed.addons.live.status_view:VIEW",),
     },
 )

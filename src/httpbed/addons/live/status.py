@@ -1,25 +1,38 @@
 """How far a campaign is: what ended and why, the estimates so far, and the time left.
 
-One document for every view: ``httpbed report --status``, its JSON, and the terminal during a run.
-It has numbers for scripts, and the same numbers as text. The estimates are those of the report.
-They change until the campaign ends.
+One document for ``httpbed report --status``, its JSON, and ``--watch``. It has numbers for scripts,
+and the same numbers as text. The estimates are those of the report. They change until the campaign
+ends.
+
+Watching takes CPU time from the trials, so it is bounded: after each reading, the watcher rests a
+hundred times as long as its process has used the CPU since the reading before. So it uses at most
+1 % of a core, however large the campaign is; the views of a large one change less often. The start
+is not counted, because it happens once: Python, the statistics, and the first reading.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from itertools import pairwise
 from operator import itemgetter
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
 from httpbed.base import units
+from httpbed.base.errors import ConfigError, visible
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
+from httpbed.report import terminal
 from httpbed.report.phrasing import (
     DASH,
     NumberFormat,
@@ -30,8 +43,10 @@ from httpbed.report.phrasing import (
     whole_treatment,
 )
 from httpbed.results.estimate import Estimate, estimate
+from httpbed.results.findings import default_metric
 from httpbed.results.sample import Sample, by_treatment, planned_blocks, samples, scenario
-from httpbed.store import damage
+from httpbed.store import campaign_folder, damage
+from httpbed.store.finished import GrowingCampaign
 from httpbed.store.results import Results
 
 MIN_ATTEMPTS_FOR_TIME_LEFT = 3
@@ -199,3 +214,149 @@ def time_left_s(
     distance_s = median(later - earlier for earlier, later in pairwise(starts))
     attempts = len(rows) / len({row["trial"] for row in rows})
     return whole_s * attempts * distance_s / usual_s
+
+
+SHARE = 0.01
+"""The largest share of a core that watching takes."""
+MIN_REST_S = 2.0
+GLANCE_S = 1.0
+"""How often a resting watcher looks whether the run still holds the campaign."""
+
+
+class Watched:
+    """A campaign as of the last reading, and its status."""
+
+    def __init__(self, directory: Path) -> None:
+        self._campaign = GrowingCampaign(directory)
+        self._experiment = self._campaign.results.experiment
+        self._metric = default_metric(self._campaign.results)
+
+    def refresh(self) -> bool:
+        """Read what is new; return whether anything changed."""
+        changed = self._campaign.refresh()
+        if self._campaign.results.experiment is not self._experiment:
+            self._experiment = self._campaign.results.experiment
+            self._metric = default_metric(self._campaign.results)
+        return changed
+
+    def document(self, *, running: bool) -> dict[str, Any]:
+        """Describe how far the campaign is."""
+        return document(self._campaign.results, self._metric, running=running)
+
+
+def once(directory: Path) -> dict[str, Any]:
+    """Return the status of a campaign as a document.
+
+    Raises:
+        ConfigError: The folder is not a campaign.
+    """
+    running = campaign_folder.is_locked(directory)  # first: what a run adds later is not missed
+    return Watched(directory).document(running=running)
+
+
+def documents(
+    directory: Path,
+    sleep: Callable[[float], None] = time.sleep,
+    cpu_s: Callable[[], float] = time.process_time,
+) -> Iterator[dict[str, Any]]:
+    """Yield the status of a campaign now, after each change, and when no run works on it any more.
+
+    Raises:
+        ConfigError: The folder is not a campaign.
+    """
+    running = campaign_folder.is_locked(directory)
+    watched = Watched(directory)
+    yield watched.document(running=running)
+    at_s = cpu_s()
+    while running:
+        _rest(directory, rest_s(cpu_s() - at_s), sleep)
+        at_s = cpu_s()
+        running = campaign_folder.is_locked(directory)
+        if _refreshed(watched, running=running) or not running:
+            yield watched.document(running=running)
+
+
+def rest_s(used_s: float) -> float:
+    """Return how long to rest after so many CPU seconds."""
+    return max(MIN_REST_S, used_s / SHARE)
+
+
+def _rest(directory: Path, whole_s: float, sleep: Callable[[float], None]) -> None:
+    """Rest so long, or until the run ends."""
+    while whole_s > 0 and campaign_folder.is_locked(directory):
+        sleep(min(GLANCE_S, whole_s))
+        whole_s -= GLANCE_S
+
+
+def _refreshed(watched: Watched, *, running: bool) -> bool:
+    """Read what is new; a run that replaces the campaign's files is read at the next time."""
+    try:
+        return watched.refresh()
+    except ConfigError:
+        if running:
+            return False
+        raise
+
+
+MAX_REASONS = 5
+"""So many reasons are shown of each list; the others are counted."""
+ROWS_BESIDE = 7
+"""Rows of the heading, the table's heading, the note and the lines between."""
+Document = Mapping[str, Any]
+
+
+def whole(status: Document, rows: int) -> RenderableType:
+    """Lay out what a watch shows: what fits into so many rows."""
+    return Group(Text(visible(heading(status))), details(status, rows))
+
+
+def details(status: Document, rows: int | None = None) -> RenderableType:
+    """Lay out what stands below the heading: everything, or what fits into so many rows."""
+    damaged = [damage.Damage(one["place"], tuple(one["reasons"])) for one in status["damaged"]]
+    facts = [("question", status["question"]), *_endings(status)]
+    most = None if rows is None else max(1, rows - len(facts) - len(damaged) - ROWS_BESIDE)
+    return Group(
+        *map(Text, damage.lines(damaged, status["directory"])),
+        terminal.facts(facts),
+        Padding(treatments(status, most), (1, 0, 0, 1)),
+        *([Text(status["note"], "dim")] if status["note"] else []),
+    )
+
+
+def heading(status: Document) -> str:
+    """Say in a line how far a campaign is, and how its trials ended."""
+    ended = f"{status['directory']}: {status['progress']}: {status['counts']}"
+    return f"{ended}; {status['state']}"
+
+
+def _endings(status: Document) -> Iterator[tuple[str, str]]:
+    for key, reasons in (
+        ("failures", status["failures"]),
+        ("invalid", status["invalid_attempts"]),
+    ):
+        for row in reasons[:MAX_REASONS]:
+            whose = f"{row['programs']}: " if row["programs"] else ""
+            kind = f"{row['outcome']}: " if row["outcome"] not in {"failed", "invalid"} else ""
+            yield key, f"{row['count']}x {kind}{whose}{row['reason']}"
+        if rest := sum(row["count"] for row in reasons[MAX_REASONS:]):
+            yield key, f"{rest}x for {len(reasons) - MAX_REASONS} further reasons"
+    if last := status["last_invalid"]:
+        where = f"{last['treatment']}, block {last['block']}, attempt {last['attempt']}"
+        yield "latest", f"invalid attempt of {where}: {last['reason']}"
+
+
+def treatments(status: Document, most: int | None = None) -> RenderableType:
+    """Lay out the estimates of the treatments, or of the first ones."""
+    rows = status["treatments"]
+    metric = status["metric"]
+    covered = f" [{metric['coverage']}]" if metric["coverage"] else ""
+    names = [" ".join(name.split("_")) for name in (rows[0]["levels"] if rows else ())]
+    headers = [*names, "n", f"{metric['title']}{covered}", "done"]
+    table = terminal.grid(headers, ["n", "done"])
+    for row in rows[:most]:
+        levels = [Text(visible(level), overflow="fold") for level in row["levels"].values()]
+        value = Text.assemble((row["median"], "bold"), f" {row['interval']}".rstrip())
+        done = f"{row['completed']}/{row['planned']}"
+        table.add_row(*levels, str(row["n"]), value, done)
+    rest = len(rows[most:]) if most is not None else 0
+    return Group(table, Text(f"and {rest} more treatments", "dim")) if rest else table

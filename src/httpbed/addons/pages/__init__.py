@@ -35,6 +35,7 @@ ADDON = Addon(
         ),
     ),
     absent_options={
+        "export --no-bodies": "jq 'del(.log.entries[].response.content.text)' leaves them out",
         "pages import -o": "write --json > FILE; it has every observation and the audit",
         "pages import --format": "write --json > FILE; it has every observation and the audit",
         "pages mirror --browser": "leave it out: chromium-headless-shell records; your own build of"

@@ -18,13 +18,21 @@ from httpbed.addons.timeline import time_series
 from httpbed.addons.timeline.time_series import Series, TimeSeries
 from httpbed.base import units
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.report import network
+from httpbed.report import experiment_words
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot, looks, round_ticks
 from httpbed.report.one_trial import TrialPart, TrialView
 from httpbed.report.phrasing import title, treatment
-from httpbed.report.series import DASHES, SINCE, Sign, colour_ranks, legend
-from httpbed.report.svg import PALETTE, VisibleFigure, name_points
+from httpbed.report.svg import (
+    DASHES,
+    PALETTE,
+    SINCE,
+    Sign,
+    VisibleFigure,
+    colour_ranks,
+    legend,
+    name_points,
+)
 from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials
@@ -104,7 +112,7 @@ class _Drawn:
         shown = {name: trial for name, trial in every.items() if trial}
         if not shown:
             return None
-        at = network.condition(self.results.document, condition.levels)
+        at = experiment_words.condition(self.results.document, condition.levels)
         where = f", at {at}" if at else ""
         signs = _signs(self.findings)
         with mpl.rc_context(STYLE):

@@ -146,10 +146,10 @@ def _inner_pid(pid: int) -> int | None:
     return None
 
 
-def become_idle(pid: int = 0) -> None:
-    """Give a process, by default this one, the CPU only when no other process wants it.
+def become_idle() -> None:
+    """Give this process the CPU only when no other process wants it.
 
     Threads and processes that it starts later inherit this (sched(7), SCHED_IDLE).
     """
-    with suppress(AttributeError, OSError):  # not Linux, or the process has ended
-        os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))
+    with suppress(AttributeError, OSError):  # not Linux
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

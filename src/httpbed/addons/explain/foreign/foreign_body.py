@@ -106,8 +106,6 @@ class _Shown:
             programs=(),
             heading=Facts((("evidence", f"{self.path.name}, a {self.found.kind}"), *self._lines())),
             treatments=explain_report.table(known),
-            matrix=None,
-            matrix_title="",
             answer=tuple(Sentence(". ".join(one.sentences())) for one in known),
             notes=tuple(self.found.notes),
             evidence=tuple(_evidence(known)),

@@ -36,7 +36,6 @@ EXPORT = Export(
     help="har: each page load as HAR 1.2. cdp-json: its requests as in CDP.",
     what="a file per page load",
     formats=("har", "cdp-json"),
-    switches={"bodies": "Keep the bodies of the page in HAR files."},
     write=_export,
 )
 

@@ -45,8 +45,6 @@ from httpbed.results.sample import scenario
 from httpbed.store.results import Results
 
 HAR, CDP_JSON = "har", "cdp-json"
-BODIES = "bodies"
-"""The switch that leaves bodies out."""
 LOAD = "load.json"
 _KINDS = {
     HAR: Kind(
@@ -155,7 +153,7 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
                 continue
             folder.mkdir(parents=True, exist_ok=True)
             bodies: Bodies | None = None
-            if kind == HAR and BODIES not in choice.without:
+            if kind == HAR:
                 bodies = sites.of(load.load, row)
                 bodiless[sites.lacking(row)] += bodies is None
             _write(load, kind, folder, bodies)

@@ -28,8 +28,7 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.speed_index import PictureError, ProgressPoint
 from httpbed.report import svg
 from httpbed.report.figures import WIDE_IN, Plot
-from httpbed.report.series import DASHES, Dashes, colours
-from httpbed.report.svg import QUIET, VisibleFigure
+from httpbed.report.svg import DASHES, QUIET, Dashes, VisibleFigure, colours
 
 MIN_SHAPE, MAX_SHAPE, USUAL_SHAPE = 0.4, 2.2, 768 / 1366
 """Height over width of a picture: what is beyond is cut off at its lower end."""

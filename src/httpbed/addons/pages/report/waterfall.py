@@ -19,10 +19,10 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.load.timing import phases as whole
 from httpbed.base import units
 from httpbed.base.errors import visible
-from httpbed.report import series
 from httpbed.report.figures import WIDE_IN, round_ticks
 from httpbed.report.phrasing import shortened
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
+from httpbed.report.svg import PROTOCOLS as PLACES
 
 MAX_ROWS = 40
 """Requests of a load that are drawn."""
@@ -30,7 +30,7 @@ ROW_IN, FRAME_IN = 0.155, 1.0
 MAX_REASON = 26
 MAX_PATH = 120
 """Characters of a resource's path, where readers point at its bar."""
-PROTOCOLS = {version: PALETTE[place] for version, place in series.PROTOCOLS.items()}
+PROTOCOLS = {version: PALETTE[place] for version, place in PLACES.items()}
 CONNECT = "#6e6e6e"
 LETTERS = 7.5
 LETTER_SHARE = 0.011
