@@ -21,6 +21,7 @@ from httpbed.campaign.settings import ONE
 from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs
+from httpbed.report import terminal, terminal_report
 from httpbed.results import attempts
 from httpbed.store import query
 from page_campaigns import page_campaign
@@ -41,6 +42,17 @@ def test_loads_of_pages_are_explained_by_their_critical_paths(
         )
     differs = found["difference"]
     assert sum(differs["shares"].values()) == pytest.approx(differs["seconds"], abs=1e-4)
+
+
+def test_a_terminal_names_the_load_of_each_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = page_campaign(tmp_path)
+    shown = page_report.read(results, [*attempts.valid(results)][:2], CATALOG)
+    terminal_report.show(shown.document(draws=False), None, terminal.console())
+    lines = capsys.readouterr().out.splitlines()
+    for path in shown.paths:
+        assert any(line.lstrip().startswith(f"load {path.name}; metric") for line in lines)
 
 
 def test_a_load_that_cannot_be_read_is_named_beside_the_others(

@@ -59,6 +59,14 @@ def test_a_receivers_window_does_not_hold_what_its_program_sends() -> None:
     assert parts == {"server"}
 
 
+def test_a_download_of_unknown_programs_is_held_by_no_window_of_uploads() -> None:
+    found = [*windows.fingerprints(CATALOG, ["3"])]
+    assert {(one.program, one.window.holds) for one in found if one.size == 65_536} == {
+        ("nginx", "sender's buffer"),
+        ("nginx-1.26", "sender's buffer"),
+    }
+
+
 def test_a_knob_that_the_experiment_sets_has_its_own_size() -> None:
     scene = scenario("curl", "nginx", "3", of_server={"http3_stream_buffer_size": "1m"})
     assert named(scene, 67_930) is None

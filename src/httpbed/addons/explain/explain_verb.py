@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from httpbed.base.clock import Clock
-from httpbed.base.errors import Mistake, collected, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument
 from httpbed.cli.options import (
@@ -33,8 +34,15 @@ if TYPE_CHECKING:
 
 def _open(path: Path, context: click.Context) -> None:
     """Read a campaign's design; a file is read when the verb runs."""
+    _require_there(path)
     if not path.is_file():
         require_none(CAMPAIGN.mistakes(path, context))
+
+
+def _require_there(path: Path) -> None:
+    if not os.path.lexists(path):
+        remedy = "name a campaign's folder, or a file that others recorded"
+        raise ConfigError([Mistake(str(path), "does not exist", remedy)])
 
 
 @verb("explain")
@@ -155,10 +163,7 @@ def command(
         mistakes += _options_of_campaigns(click.get_current_context())
         from httpbed.addons.explain.foreign import foreign_body
 
-        if experiment is not None and experiment.exists():
-            mistakes.append(
-                Mistake("--experiment", f"{experiment} exists", "choose a name that is free")
-            )
+        mistakes += _experiment_mistakes(experiment)
         with collected(mistakes):
             catalog = experiment_argument.catalog(recipe_folders)
             found = foreign_body.readable(directory, catalog, connection, side)
@@ -186,8 +191,10 @@ def command(
     from httpbed.addons.explain.again import Again, folder_of
 
     with collected(mistakes):
-        catalog = experiment_argument.catalog_of(open_existing(directory), recipe_folders)
-    with collected(mistakes):
+        _require_there(directory)
+        campaign = open_existing(directory)
+        with collected(mistakes):
+            catalog = experiment_argument.catalog_of(campaign, recipe_folders)
         results, rows = explain_body.select(directory, treatments, trial, why or None)
     mistakes += campaign_place_mistakes(None if no_run else output)
     require_none(mistakes)
@@ -202,6 +209,16 @@ def command(
         tries=tries,
         form=chosen_format(form, as_json=as_json),
     )
+
+
+def _experiment_mistakes(file: Path | None) -> Iterator[Mistake]:
+    """Yield why an experiment cannot be written; nothing without a file."""
+    if file is None:
+        return
+    if os.path.lexists(file):
+        yield Mistake("--experiment", f"{file} exists", "choose a name that is free")
+    elif not file.parent.is_dir():
+        yield Mistake("--experiment", f"the folder of {file} does not exist", "create it first")
 
 
 OF_CAMPAIGNS = ("treatments", "trial", "output", "no_run", "tries", "why", "files", "clock", "jobs")

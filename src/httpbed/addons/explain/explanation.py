@@ -46,6 +46,8 @@ from httpbed.store.results import Results
 SLIGHT = 0.05
 """Share of the time below which no cause is worth a sentence."""
 DIGITS = units.SHORT_DIGITS
+CUT_OFF = "cut off"
+"""The outcome of a connection whose end a file of others does not have."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,11 @@ class Divided(Place):
         """Say what took the time, the dearest first; each without its full stop."""
         whole, costs = self.division.whole, self.division.costs()
         busy = sum(costs.get(name, 0) for name in BUSY - {"repeated bytes"})
-        link = f"the link was busy for {duration_text(busy)} ({_share(busy, whole)})"
+        took = f"{duration_text(busy)} ({_share(busy, whole)})"
+        # Evidence of one side, or without packets, does not show the link.
+        link = f", of which the link was busy for {took}" if busy else ""
         own = costs.get("link", 0)
-        time = f"{duration_text(whole)}, of which {link}"
-        texts = [self.opening(time)]
+        texts = [self.opening(f"{duration_text(whole)}{link}")]
         for name, cost in self.ranked[:MAX_NAMED]:
             if cost < SLIGHT * whole and (len(texts) > 1 or own >= BUSY_SHARE * whole):
                 break
@@ -136,6 +139,8 @@ class Divided(Place):
         """Begin with the time that is divided."""
         if self.outcome == "completed":
             return time
+        if self.outcome == CUT_OFF:
+            return f"The file ends within the connection; divided are its first {time}"
         return f"The trial {self.outcome}; divided are its first {time}"
 
     def _how(self, name: str) -> str:

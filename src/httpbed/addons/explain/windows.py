@@ -77,10 +77,13 @@ def candidates(scenario: Scenario, catalog: Catalog) -> Iterator[NamedWindow]:
 
 
 def fingerprints(catalog: Catalog, versions: Sequence[HttpVersion]) -> Iterator[NamedWindow]:
-    """Yield every window that a recipe knows, for a transfer of unknown programs."""
+    """Yield every window of a recipe that may hold a download, for one of unknown programs."""
     for recipe in catalog.recipes.values():
         for named_window in _of_recipe(recipe, {}, "", is_guess=True):
-            if set(versions) & set(named_window.window.http_versions):
+            window = named_window.window
+            is_receivers = window.holds == "receiver's window"
+            is_its = "client" in window.roles if is_receivers else window.roles != ["client"]
+            if is_its and set(versions) & set(window.http_versions):
                 yield named_window
     if "2" in versions:
         yield NamedWindow("client", "", HTTP2_BYTES, "", HTTP2_DEFAULT, is_guess=True)

@@ -163,7 +163,7 @@ def explain(
     except OneSidedError as error:
         return place.unexplained(error)
     versions: list[HttpVersion] = ["3"] if transfer.protocol == "quic" else ["2", "1.1"]
-    outcome = "completed" if transfer.is_over else "cut off"
+    outcome = "completed" if transfer.is_over else explanation.CUT_OFF
     known = windows.fingerprints(catalog, versions)
     return explanation.divided(place, outcome, transfer, versions[0], known)
 

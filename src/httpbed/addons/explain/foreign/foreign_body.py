@@ -35,7 +35,7 @@ from httpbed.addons.explain.foreign.seen import Half, OneSidedError, Seen
 from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace, credit
 from httpbed.addons.explain.transfer import FAR, MAX_PACKETS, NS, Numbers, Transfer
 from httpbed.base import disk, units
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.cli.echo import echo
 from httpbed.programs.catalog import Catalog
 from httpbed.report import markdown, terminal, terminal_report
@@ -79,14 +79,18 @@ def show(path: Path, evidence: Evidence, experiment: Path | None, form: str) -> 
 
 
 def _read(path: Path, catalog: Catalog, chosen: str | None, side: Side | None) -> Evidence:
-    kind = evidence_file.kind_of(path)
+    kind, mistakes = evidence_file.kind_of(path), list[Mistake]()
     if side and kind != "capture":
-        raise ConfigError([Mistake("--side", f"a {kind} says whose it is", "leave it out")])
-    if kind == "capture":
-        return evidence_file.of_capture(path, catalog, chosen, side)
-    if kind == "qlog":
-        return read(path, catalog, chosen)
-    return requests.read(path, kind, chosen)
+        mistakes.append(Mistake("--side", f"a {kind} says whose it is", "leave it out"))
+    with collected(mistakes):
+        if kind == "capture":
+            evidence = evidence_file.of_capture(path, catalog, chosen, side)
+        elif kind == "qlog":
+            evidence = read(path, catalog, chosen)
+        else:
+            evidence = requests.read(path, kind, chosen)
+    require_none(mistakes)
+    return evidence
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,10 @@ def _low_priority(one: LoadPath) -> str:
 
 def shares_table(found: Sequence[LoadPath]) -> Table:
     """Return a row for each load: its shares, and Chrome's parts of its largest paint."""
-    columns = [Column.of("metric", (title(path.path.goal) for path in found))]
+    columns = [
+        Column.of("load", (path.name for path in found), is_name=True),
+        Column.of("metric", (title(path.path.goal) for path in found)),
+    ]
     columns.append(Column.of("time", (brief_duration(o.path.whole_s) for o in found), right=True))
     for share in SHARES:
         cells = (_cell(path.path.shares()[share], path.path.whole_s) for path in found)
@@ -149,9 +152,8 @@ def shares_table(found: Sequence[LoadPath]) -> Table:
     if any(path.parts for path in found):
         for name in next(path.parts for path in found if path.parts).all:
             texts = (brief_duration(path.parts.all[name]) if path.parts else "" for path in found)
-            columns.append(
-                Column.of(name.replace("resource ", "").replace("element ", ""), texts, right=True)
-            )
+            short = name.replace("resource ", "").replace("element ", "")
+            columns.append(Column.of(f"LCP: {short}", texts, right=True))
     return Table(
         "Critical paths",
         "Critical paths of the typical loads, and Chrome's four parts of the largest contentful"

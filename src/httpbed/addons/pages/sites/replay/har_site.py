@@ -37,6 +37,7 @@ from httpbed.addons.pages.sites.site import (
     Site,
 )
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.units import format_count
 
 VERSION = "4"
 """Of how a site is made: another version makes another site of the same file."""
@@ -337,7 +338,9 @@ def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator
         yield f"{recoded} bodies have another coding, to reach their lengths"
     renamed = [host for host in read.hosts if host.endswith(f".{selection.RENAMED}")]
     if renamed:
-        yield f"{len(renamed)} origins have other names: {', '.join(renamed[:MAX_NAMED])}"
+        count = format_count(len(renamed), "origin")
+        have = "has another name" if len(renamed) == 1 else "have other names"
+        yield f"{count} {have}: {', '.join(renamed[:MAX_NAMED])}"
     times = read.server_times
     if times.capped:
         yield (
