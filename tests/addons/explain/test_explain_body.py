@@ -108,6 +108,20 @@ def test_the_page_follows_no_link_out_of_a_campaign(
     assert str(page) in capsys.readouterr().out
 
 
+def test_a_pair_is_of_the_block_in_which_two_treatments_differ_as_usual(tmp_path: Path) -> None:
+    """The trial nearest to a treatment's median is of block 1, where the other met a rare stall."""
+    seconds = {"0 %": [2.0, 1.9, 2.1], "2 %": [9.0, 3.8, 3.0]}
+    text = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 3")
+    records = [
+        stored_campaigns.record(trial, seconds=seconds[trial.levels["loss"]][trial.block - 1])
+        for trial in stored_campaigns.loaded(text).trials
+    ]
+    stored_campaigns.make(tmp_path / "campaign", records, text)
+    results = query.read(tmp_path / "campaign")
+    chosen = explain_body.pair(results, ("http_version=2,loss=0 %", "http_version=2,loss=2 %"))
+    assert [(row["loss"], row["block"]) for row in chosen] == [("0 %", 2), ("2 %", 2)]
+
+
 def test_a_load_that_fetched_nothing_says_why_and_where_to_look(tmp_path: Path) -> None:
     load = BrowserLoad("https://server/", "refused", "net::ERR_QUIC_PROTOCOL_ERROR")
     one = Unread("1/t", PageTrial(1, "t", 1, {}, "failed", load), "failed")

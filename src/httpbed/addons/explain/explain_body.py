@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import log
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from httpbed.addons.explain import (
@@ -30,6 +32,7 @@ from httpbed.addons.explain.explanation import explain, explained, place_of, typ
 from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.page_report import ShownLoad, ShownLoads, Unread
 from httpbed.addons.pages import loads
+from httpbed.addons.pages.load.critical_path import goal_of
 from httpbed.addons.pages.loads import METRIC_OF_PAGES
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.cli.echo import echo
@@ -191,9 +194,11 @@ def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> l
 
 
 def pair(results: Results, why: tuple[str, str]) -> list[Row]:
-    """Return a trial of each of two treatments, of one block if there is one of both.
+    """Return a trial of each of two treatments, of the block in which they differ as usual.
 
-    Trials of a block meet the same draws.
+    Trials of a block meet the same draws. So one that differs as the medians do stands for all, and
+    the typical trial of one treatment may meet an unusual one of the other. Without a block of both
+    it is the typical trial of each.
 
     :raises ConfigError: when a name has no trial, or fits several treatments.
     """
@@ -202,19 +207,36 @@ def pair(results: Results, why: tuple[str, str]) -> list[Row]:
         with collected(mistakes):
             levels.append(_levels(results, SEPARATOR.split(words), "--why"))
     require_none(mistakes)
-    rows = list[Row]()
+    sides, typical = list[list[Row]](), list[Row]()
     for words, wanted in zip(why, levels, strict=True):
         fitting = [row for row in attempts.valid(results) if _fits(row, wanted)]
         chosen = typical_rows(results, fitting) if fitting else []
         if len(chosen) != 1:
             mistakes.append(_no_treatment(results, words, wanted, len(chosen)))
-            continue
-        same = [row for row in fitting if rows and row["block"] == rows[0]["block"]]
-        rows.append((same or chosen)[0])
-    if not mistakes and rows[0] == rows[1]:
+        sides.append([*fitting])
+        typical += chosen
+    if not mistakes and typical[0] == typical[1]:
         mistakes.append(Mistake("--why", "both names are of one treatment", "name two"))
     require_none(mistakes)
-    return rows
+    return _usual_pair(results, *sides) or typical
+
+
+def _usual_pair(results: Results, ones: Sequence[Row], others: Sequence[Row]) -> list[Row]:
+    """Return the two of the block whose ratio is nearest to that of the medians; none without."""
+    is_page = _is_page(results, ones[0])
+    times = of_trials(
+        results, goal_of(results.experiment.report.metric) if is_page else "request_time"
+    )
+    logs = [
+        {row["block"]: log(time) for row in side if (time := attempts.value_of(row, times))}
+        for side in (ones, others)
+    ]
+    blocks = sorted(logs[0].keys() & logs[1].keys())
+    if not blocks:
+        return []
+    usual = median(logs[0].values()) - median(logs[1].values())
+    block = min(blocks, key=lambda each: abs(logs[0][each] - logs[1][each] - usual))
+    return [next(row for row in side if row["block"] == block) for side in (ones, others)]
 
 
 def _fits(row: Row, levels: Mapping[str, set[str]]) -> bool:
