@@ -36,6 +36,7 @@ def experiment(tmp_path: Path, settings: SmallExperiment) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_block_of_a_killed_worker_runs_again_elsewhere(tmp_path: Path) -> None:
     """The lost attempts are invalid and counted, and the campaign is whole and verifies."""
     file, directory = experiment(tmp_path, LONG), tmp_path / "campaign"
@@ -88,7 +89,6 @@ def _require_lost_and_repeated(directory: Path) -> None:
     assert verified.returncode == 0, verified.stdout
 
 
-@pytest.mark.slow
 def test_a_campaign_of_a_cluster_is_resumed_there_alone(tmp_path: Path) -> None:
     """A campaign that a cluster ran is as a local one: a damaged attempt is repeated."""
     small = SmallExperiment(versions=("2",), replicates=2, size="10 kB")

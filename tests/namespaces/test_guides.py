@@ -48,6 +48,7 @@ def test_a_hand_over_is_measured_as_shown(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "leaving-wifi/figures/handovers-1.svg").is_file()
 
 
+@pytest.mark.slow
 def test_an_implementation_is_added_in_twenty_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,7 +88,12 @@ def test_one_key_log_decrypts_every_hop(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("client", "server"), [("curl", "caddy"), ("gtlsclient", "gtlsserver"), ("aioquic", "aioquic")]
+    ("client", "server"),
+    [
+        ("curl", "caddy"),
+        pytest.param("gtlsclient", "gtlsserver", marks=pytest.mark.slow),
+        pytest.param("aioquic", "aioquic", marks=pytest.mark.slow),
+    ],
 )
 def test_both_ends_of_a_quic_connection_record_its_events(
     client: str, server: str, tmp_path: Path

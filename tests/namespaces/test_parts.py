@@ -79,8 +79,12 @@ def test_rounds_on_a_warm_connection(tmp_path: Path) -> None:
         assert check(record, "status of the answers").figure.startswith("5 of 200")
 
 
+@pytest.mark.slow
 def test_requests_in_waves(tmp_path: Path) -> None:
-    """Each is due at a multiple of the interval, whatever the client was busy with then."""
+    """Each is due at a multiple of the interval, whatever the client was busy with then.
+
+    The client is compiled first, which takes minutes.
+    """
     settings = SmallExperiment(
         client="quic-go",
         workload='files = 25\ninterval = "40 ms"\nwave = 5\n',

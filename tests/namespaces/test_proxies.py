@@ -21,6 +21,8 @@ pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 CATALOG = catalog.load()
 TUNNELS = ("envoy-tunnel", "envoy-masque")
 PROXIES = [n for n, r in CATALOG.recipes.items() if "proxy" in r.roles and n not in TUNNELS]
+IN_CI = ("nginx", "envoy", "haproxy")
+IN_THE_NIGHT = [pytest.param(n, marks=pytest.mark.slow) for n in PROXIES if n not in IN_CI]
 EXPERIMENT = """
 schema = 1
 name = "passed-on"
@@ -108,7 +110,7 @@ def wrong(record: Record) -> list[tuple[Any, str, str]]:
     return [(levels, one.name, one.figure) for one in broken]
 
 
-@pytest.mark.parametrize("name", PROXIES)
+@pytest.mark.parametrize("name", [*IN_CI, *IN_THE_NIGHT])
 def test_a_proxy_speaks_every_version_on_both_sides(name: str, tmp_path: Path) -> None:
     """Curl fetches four files in parallel without a retry, a reset or another version."""
     spoken = CATALOG[name].upstream_http_versions
@@ -130,7 +132,7 @@ def test_envoy_is_a_server_behind_a_chain_over_ipv6(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["envoy", "haproxy", "nginx", "caddy"])
+@pytest.mark.parametrize("name", [*IN_CI, pytest.param("caddy", marks=pytest.mark.slow)])
 def test_the_last_proxy_shares_among_servers(name: str, tmp_path: Path) -> None:
     """The servers' logs show two of four requests each."""
     hosts = ["client", "proxy", "server", "server2"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from httpbed.bed.network import fates
 
-GOLDEN = Path(__file__).parents[3] / "crates/link-model/tests/golden/splitmix64.txt"
+GOLDEN = Path(__file__).parents[3] / "crates/link-model/tests/model/golden/splitmix64.txt"
 WORDS = [
     (int(key), int(number), int(word, 16))
     for key, number, word in map(str.split, GOLDEN.read_text().splitlines())

@@ -3,7 +3,7 @@
 What is expected is computed without the emulator, in a few lines that follow the definition and not
 the emulator's code. So both are unlikely to have the same mistake. The random draws are not
 independent of the checks of trials: both come from :mod:`httpbed.bed.network.fates`. The emulator
-makes the same draws in Rust; ``crates/link-model/tests/rng.rs`` compares those with the generator's
+makes the same draws in Rust; ``crates/link-model/tests/model/rng.rs`` compares those with the generator's
 published sequence.
 """
 

@@ -1,13 +1,11 @@
 //! Rates: never exceeded, without drift, and equal to the kernel's `tbf` and mahimahi's link queue.
 
-mod driver;
-
 use std::collections::VecDeque;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
-use driver::{
-    Arrival, Caller, MS, NANOS_PER_S, any_bit_s, any_times_ms, arrivals, bit_s, delivered, run, trace,
+use crate::driver::{
+    self, Arrival, Caller, MS, NANOS_PER_S, any_bit_s, any_times_ms, arrivals, bit_s, delivered, run, trace,
 };
 use link_model::{
     Bottleneck, Cause, Departure, Discipline, Ecn, Fate, Nanos, Packet, Queue, QueueLimit, Rate, Stage, Trace,

@@ -1,14 +1,12 @@
 //! The reports of a direction about its changes.
 
-mod scene;
-
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
+use crate::scene::{any_impairments, arrivals, change, changes, packet, run};
 use link_model::{Applied, Cause, Change, Direction, Fate, Impairments, Nanos, Rate, Stage};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use scene::{any_impairments, arrivals, change, changes, packet, run};
 
 /// A step of the caller, with its time.
 #[derive(Clone, Copy, Debug)]

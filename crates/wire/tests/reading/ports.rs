@@ -1,8 +1,6 @@
 //! Address translation of a packet: another port, and a checksum that is as right or wrong as before.
 
-mod build;
-
-use build::{ACK, ethernet, ipv4, ipv6, quic_long, tcp, udp};
+use crate::build::{ACK, ethernet, ipv4, ipv6, quic_long, tcp, udp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::{End, Endpoint, Frame, Packet, Protocol, set_port};

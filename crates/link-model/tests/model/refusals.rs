@@ -1,11 +1,9 @@
 //! Packets that the caller refuses: they are counted, have a fate of their own, and do not affect any other.
 
-mod scene;
-
+use crate::scene::{Arrivals, Departed, any_impairments, arrivals, changes, packet, started};
 use link_model::{Cause, Direction, Fate, Impairments, Packet, Stage, Tally};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use scene::{Arrivals, Departed, any_impairments, arrivals, changes, packet, started};
 
 /// Pushes the arrivals that `wanted` has and refuses the others; returns everything that left.
 fn take(direction: &mut Direction<()>, arrivals: &Arrivals, wanted: &[bool]) -> Vec<Departed> {

@@ -1,5 +1,4 @@
 //! Arrivals and callers: which packets enter a bottleneck, and when the caller looks at it.
-#![allow(dead_code, clippy::allow_attributes, reason = "each test takes what it needs")]
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;

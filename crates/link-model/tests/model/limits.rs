@@ -1,9 +1,7 @@
 //! Limits that hold for every queue, rate and caller.
 
-mod driver;
-
-use driver::{
-    Arrival, Caller, MS, any_lateness, any_limit, any_rate, arrivals, bit_s, by_number, delivered, run,
+use crate::driver::{
+    self, Arrival, Caller, MS, any_lateness, any_limit, any_rate, arrivals, bit_s, by_number, delivered, run,
 };
 use link_model::{
     Bottleneck, Cause, CoDel, Departure, Discipline, Ecn, Fate, FqCoDel, Packet, Pie, Queue, QueueLimit,

@@ -3,8 +3,6 @@
 //! Arrivals are pushed with their own stamps, while the caller looks at the direction at times of its own
 //! (`looks`), as under a scheduler: early, late, or long after many packets are due.
 
-#![expect(dead_code, reason = "each test program uses a part")]
-
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 

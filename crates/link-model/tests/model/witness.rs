@@ -1,10 +1,9 @@
 //! The witness never accuses the model, and always accuses a link that differs from its description.
 
-mod scene;
-
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
+use crate::scene::{Arrivals, Changes, any_impairments, arrivals, changes, packet, started};
 use link_model::{
     Change, Departure, Direction, Fate, Impairments, Nanos, Observation, Packet, Rate, Stage, Trace, Window,
     Witness,
@@ -12,7 +11,6 @@ use link_model::{
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use scene::{Arrivals, Changes, any_impairments, arrivals, changes, packet, started};
 
 const MS: Nanos = 1_000_000;
 

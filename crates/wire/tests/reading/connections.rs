@@ -1,8 +1,6 @@
 //! Connections seen in hand-made packets.
 
-mod build;
-
-use build::{
+use crate::build::{
     ACK, FIN, RST, SYN, ipv6, ipv6_back, quic_long, quic_short, tcp, tcp_from_client, tcp_from_server,
     tls_record, udp, udp_from_client, udp_from_server,
 };

@@ -1,8 +1,6 @@
 //! An acknowledgement of undelivered data is detected, without false alarms.
 
-mod build;
-
-use build::{ACK, FIN, RST, SYN, tcp_from_client, tcp_from_server, udp_from_client};
+use crate::build::{ACK, FIN, RST, SYN, tcp_from_client, tcp_from_server, udp_from_client};
 use proptest::prelude::*;
 use wire::{ConnectionTable, Delivery, Frame};
 

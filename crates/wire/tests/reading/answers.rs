@@ -1,11 +1,9 @@
 //! An answer ends with the last delivery of bytes that the client did not have, and not with the client's close.
 
-mod build;
-
 use std::collections::HashSet;
 
-use build::{ACK, FIN, RST, SYN, quic_long, quic_short, tcp_from_client, tcp_from_server, tls_record};
-use build::{udp_from_client, udp_from_server};
+use crate::build::{ACK, FIN, RST, SYN, quic_long, quic_short, tcp_from_client, tcp_from_server, tls_record};
+use crate::build::{udp_from_client, udp_from_server};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::{Answer, Connection, ConnectionTable, Delivery, Frame, MAX_CONNECTIONS, Place};

@@ -1,16 +1,15 @@
 //! Every draw depends only on its key and the packet's number: checked against values that another program computed
 //! from the formulas, and with any other impairments.
 
-mod scene;
-
 use std::sync::Arc;
 
+use crate::scene;
+use crate::scene::{Run, any_impairments, arrivals, chance, changes, jitter, loss, run};
 use link_model::{
     Chance, Corruption, Direction, Duplication, GilbertElliott, Impairments, Jitter, JitterShape, Loss,
     LossModel, Nanos, Packet, Stage, Stream,
 };
 use proptest::prelude::*;
-use scene::{Run, any_impairments, arrivals, chance, changes, jitter, loss, run};
 
 /// Lines of the four probabilities in the order of [`GilbertElliott`], the key, and the numbers lost among the first
 /// 2000. The Python side checks the same file.

@@ -1,9 +1,8 @@
 //! No input makes the parser panic.
 
-mod build;
-
-use build::{
-    ACK, ipv6, quic_long, quic_short, tcp, tcp_from_client, tls_record, udp, udp_from_client, udp_from_server,
+use crate::build::{
+    self, ACK, ipv6, quic_long, quic_short, tcp, tcp_from_client, tls_record, udp, udp_from_client,
+    udp_from_server,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,13 +1,11 @@
 //! Queue disciplines: every decision against a second, event-driven implementation of the RFCs' pseudo-code
 //! (`reference/`), and the properties for which they are known.
 
-mod driver;
-mod reference;
-
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use driver::{Arrival, Caller, MS, any_limit, arrivals, bit_s, by_number, delivered, run};
+use crate::driver::{Arrival, Caller, MS, any_limit, arrivals, bit_s, by_number, delivered, run};
+use crate::reference;
 use link_model::{
     Bottleneck, Cause, CoDel, Departure, Discipline, Ecn, Fate, FqCoDel, Nanos, Pie, Queue, QueueLimit, Rate,
 };

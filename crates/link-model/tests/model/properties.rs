@@ -1,13 +1,11 @@
 //! What must hold for any link, any arrivals and any changes.
 
-mod scene;
-
 use std::collections::HashMap;
 
+use crate::scene::{any_impairments, arrivals, changes, drop_tail_impairments, run, run_as_due};
 use link_model::{Change, Fate, Impairments, Nanos, Reordering, Stream, Tally};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use scene::{any_impairments, arrivals, changes, drop_tail_impairments, run, run_as_due};
 
 fn sum(tallies: &[Tally]) -> Tally {
     let mut sum = Tally::default();

@@ -1,5 +1,4 @@
 //! Frames built by hand, byte by byte.
-#![allow(dead_code, clippy::allow_attributes, reason = "no test uses all of it")]
 
 pub const CLIENT_PORT: u16 = 4242;
 pub const SERVER_PORT: u16 = 443;

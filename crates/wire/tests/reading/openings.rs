@@ -1,8 +1,6 @@
 //! How a connection opens, and the sizes of its first datagrams.
 
-mod build;
-
-use build::{
+use crate::build::{
     ACK, SERVER_PORT, SYN, ipv4, ipv6, quic_long, quic_short, tcp_from_client, tcp_from_server, udp,
     udp_from_client, udp_from_server,
 };

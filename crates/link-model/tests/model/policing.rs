@@ -1,16 +1,14 @@
 //! A policer against its definition: what passes fits the bucket in every window, and what is dropped would not.
 
-mod scene;
-
 use std::num::{NonZeroU32, NonZeroU64};
 
+use crate::scene::policing;
 use link_model::{
     Cause, Direction, Fate, Impairments, Nanos, Packet, Policing, Queue, QueueLimit, Rate, Stage, Window,
     Witness,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
-use scene::policing;
 
 const MS: Nanos = 1_000_000;
 /// Work of one byte in bit/s times ns.

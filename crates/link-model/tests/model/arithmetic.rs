@@ -3,16 +3,14 @@
 //! The calibration sends such flows over the machine's real links for rate, delay, loss, queue and address translation.
 //! The impairments here differ from those only in their arithmetic, so no real link can show more than these tests.
 
-mod scene;
-
 use std::collections::VecDeque;
 use std::num::{NonZeroU32, NonZeroU64};
 
+use crate::scene::{Changes, Departed, Run, run};
 use link_model::{
     Cause, Chance, Change, CoDel, Corruption, Discipline, Fate, FqCoDel, Impairments, Jitter, JitterShape,
     LossModel, Nanos, Pie, Queue, QueueLimit, Rate, Reordering, Stream,
 };
-use scene::{Changes, Departed, Run, run};
 
 const MS: Nanos = 1_000_000;
 const S: Nanos = 1_000 * MS;

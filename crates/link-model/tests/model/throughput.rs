@@ -1,13 +1,11 @@
 //! Rate, queue limit and delay of a whole direction, measured by times of arrival and delivery only.
 
-mod scene;
-
 use std::num::NonZeroU64;
 
+use crate::scene::{Arrivals, Run, arrivals, bit_s, limit, run};
 use link_model::{Cause, Change, Fate, Impairments, Nanos, Queue, QueueLimit, Rate};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use scene::{Arrivals, Run, arrivals, bit_s, limit, run};
 
 const NANOS_PER_S: u128 = 1_000_000_000;
 

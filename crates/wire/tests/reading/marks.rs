@@ -1,10 +1,8 @@
 //! The ECN field, flows and damage, on hand-built frames and on noise.
 
-mod build;
-
 use std::collections::HashSet;
 
-use build::{ACK, ethernet, ipv4, ipv6, tcp, tcp_from_client, udp};
+use crate::build::{ACK, ethernet, ipv4, ipv6, tcp, tcp_from_client, udp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::{Codepoint, Frame, Packet, damage, mark};

@@ -1,8 +1,6 @@
 //! Headers of hand-made frames.
 
-mod build;
-
-use build::{ACK, SYN, ethernet, ipv4, ipv6, tcp, tcp_from_client, udp};
+use crate::build::{ACK, SYN, ethernet, ipv4, ipv6, tcp, tcp_from_client, udp};
 use wire::{Frame, Packet, Transport};
 
 fn packet(frame: &[u8]) -> Packet<'_> {
