@@ -3,8 +3,8 @@
 What is expected is computed without the emulator, in a few lines that follow the definition and not
 the emulator's code. So both are unlikely to have the same mistake. The random draws are not
 independent of the checks of trials: both come from :mod:`httpbed.bed.network.fates`. The emulator
-makes the same draws in Rust; ``crates/link-model/tests/model/rng.rs`` compares those with the generator's
-published sequence.
+makes the same draws in Rust; ``crates/link-model/tests/model/rng.rs`` compares those with the
+generator's published sequence.
 """
 
 from __future__ import annotations
