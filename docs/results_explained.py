@@ -18,11 +18,11 @@ WORTH = 0.1
 def section(file: Path) -> Iterator[str]:
     """Yield a table of the explained cells by study; nothing without any."""
     cells = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    studies = defaultdict[str, list[Cell]](list)
+    groups = defaultdict[tuple[str, str], list[Cell]](list)
     for cell in cells:
         if "failed" not in cell:
-            studies[cell["study"]].append(cell)
-    if not studies:
+            groups[cell["study"], _slower(cell)].append(cell)
+    if not groups:
         return
     yield "## Why HTTP/2 and HTTP/3 differ"
     yield (
@@ -32,20 +32,23 @@ def section(file: Path) -> Iterator[str]:
         " took its cause away. [Each cell](../results/explained/README.md) has its times and what"
         " was lifted; that page also counts the cells that did not run again yet."
     )
-    head = ["campaign", "cells", "HTTP/3 faster", "the slower one spends more on", "confirmed"]
-    yield table(head, [_row(study, some) for study, some in studies.items()])
+    head = ["campaign", "slower", "cells", "spends more on", "confirmed"]
+    yield table(head, [[*names, *_row(some)] for names, some in groups.items()])
 
 
-def _row(study: str, cells: Sequence[Cell]) -> list[str]:
+def _slower(cell: Cell) -> str:
+    http3_s, http2_s = cell["again_s"]
+    return "HTTP/3" if http3_s > http2_s else "HTTP/2"
+
+
+def _row(cells: Sequence[Cell]) -> list[str]:
     causes = Counter(map(_cause, cells))
-    confirmed = sum(any(lift["confirmed"] for lift in cell["lifts"]) for cell in cells)
-    is_of_loads = all("metric" in cell for cell in cells)
+    tried = [cell["lifts"] for cell in cells if "lifted_s" in cell]
+    confirmed = sum(any(lift["confirmed"] for lift in lifts) for lifts in tried)
     return [
-        study,
         str(len(cells)),
-        str(sum(http3_s < http2_s for http3_s, http2_s in (cell["again_s"] for cell in cells))),
         ", ".join(f"{cause} ({count})" for cause, count in causes.most_common()),
-        "not tried" if is_of_loads else str(confirmed),
+        f"{confirmed} of {len(tried)}" if tried else "not tried",
     ]
 
 

@@ -17,7 +17,7 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
@@ -51,15 +51,14 @@ PROGRAMS = ("client", "stack", "http_version")
 TIME_LIMIT_S = 3600
 INTRODUCTION = (
     "Cells of the published campaigns in which the medians of HTTP/2 and HTTP/3 differ by more than"
-    " 10 %, each with what the difference was spent on. Two trials of each cell, of one block, ran"
-    " again in virtual time (`httpbed explain --why`, n = 1 each); so their times may differ from"
-    " the published medians. *Saved*: what the slower trial took less once all lifts together were"
-    " in place; *of the difference*: how much of it that was. Nothing was lifted for pages: they"
-    " have a critical path, up to the metric that stands beside them; *by packets*: what its"
-    " responses waited for beyond those of the faster load. Written by `python"
-    " experiments/explain.py --page`."
+    " 10 %, each with what the difference was spent on. Two trials of each cell ran again in"
+    " virtual time (`httpbed explain --why`, n = 1 each): those of the block in which the two"
+    " differed most nearly as their medians. *Lifted* are limits of the slower one, one after"
+    " another, until it was as fast as the other; *saved* is what they saved together. *Confirmed*:"
+    " with the limit its cause went away. A page is followed along its critical path; *by packets*"
+    " is what its responses waited for beyond those of the faster load. Written by"
+    " `python experiments/explain.py --page`."
 )
-RATIOS = "published HTTP/3 / HTTP/2 | again"
 
 
 @dataclass(frozen=True)
@@ -174,18 +173,23 @@ def _of_transfers(found: Mapping[str, Any]) -> dict[str, Any]:
         return {"failed": "; ".join(reasons) or "the two took the same time again"}
     slow = next(o for o in found["explained"] if o["trial"] == difference["slow"][1])
     parts = sorted(difference["causes"].items(), key=lambda one: -one[1])
-    kept = [one for one in slow["ladder"] if one["kept"]]
     return {
         "again_s": _seconds(found["explained"]),
         "difference_s": difference["seconds"],
         "cause": parts[0][0],
         "cause_s": parts[0][1],
-        "lifts": [
-            {name: rung[name] for name in ("cause", "lifted", "confirmed", "kept", "saved_s")}
-            for rung in slow["ladder"]
-        ],
-        "lifted_s": kept[-1]["after"]["seconds"] if kept else None,
+        **_lifted(slow["ladder"]),
         "held": slow["held"]["knob"] if slow["held"] else None,
+    }
+
+
+def _lifted(ladder: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what was lifted, and the time once all that helped was in place."""
+    names = ("cause", "lifted", "confirmed", "kept", "saved_s")
+    kept = [rung for rung in ladder if rung["kept"]]
+    return {
+        "lifts": [{name: rung[name] for name in names} for rung in ladder],
+        "lifted_s": kept[-1]["after"]["seconds"] if kept else None,
     }
 
 
@@ -212,7 +216,7 @@ def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
         "held_s": held["idle_s"] if held else 0.0,
         "waited": waited,
         "window": names,
-        "lifts": [],
+        **_lifted(whole[difference["slow"]]["ladder"]),
     }
 
 
@@ -245,8 +249,9 @@ def _seconds(trials: list[dict[str, Any]]) -> list[float]:
 
 
 def page(rows: list[dict[str, Any]], expected: Mapping[str, int]) -> str:
-    """Write the page."""
+    """Write the page: a chapter for each campaign, its cells from HTTP/3's best to its worst."""
     done = [row for row in rows if "failed" not in row]
+    others = sum(expected.values()) - len(rows)
     lines = [
         "# The studies explained",
         "",
@@ -254,82 +259,86 @@ def page(rows: list[dict[str, Any]], expected: Mapping[str, int]) -> str:
         "",
         f"{len(done)} of {sum(expected.values())} cells are explained"
         + (f", {len(rows) - len(done)} could not be" if len(rows) > len(done) else "")
-        + "; the others did not run again yet: "
-        + ", ".join(
-            f"{study} {sum(o['study'] == study for o in done)} of {count}"
-            for study, count in expected.items()
-        )
+        + (f"; {others} did not run again yet" if others else "")
         + ".",
-        "",
-        "## Transfers",
-        "",
-        f"| cell | {RATIOS} | the slower one spends more on | lifted | saved | of the difference |",
-        "| --- | ---: | ---: | --- | --- | ---: | ---: |",
-        *(_transfer_line(one) for one in done if "metric" not in one),
-        "",
-        "## Pages",
-        "",
-        f"| cell | metric | {RATIOS} | the slower one spends more on | largest share |",
-        "| --- | --- | ---: | ---: | --- | --- |",
-        *(_page_line(one) for one in done if "metric" in one),
-        "",
     ]
+    for study, count in expected.items():
+        if mine := sorted((row for row in done if row["study"] == study), key=_published_ratio):
+            lines += ["", f"## {study}", "", *_chapter(mine, count)]
     failed = [row for row in rows if "failed" in row]
     if failed:
-        lines += ["## Not explained", ""]
-        lines += [f"- {_cell_name(one)}: {one['failed']}" for one in failed] + [""]
-    return "\n".join(lines)
+        lines += ["", "## Not explained", ""]
+        lines += [
+            f"- {row['study']}: {', '.join(_condition(row))}: {row['failed']}" for row in failed
+        ]
+    return "\n".join([*lines, ""])
 
 
-def _cell_name(one: Mapping[str, Any]) -> str:
-    same = [
-        f"{name} {level}" for name, level in one["http2"].items() if one["http3"][name] == level
+def _chapter(rows: list[dict[str, Any]], count: int) -> list[str]:
+    parts = [_condition(row) for row in rows]
+    alike = {part for part in parts[0] if all(part in other for other in parts)}
+    told = [part for part in parts[0] if part in alike]
+    if "metric" in rows[0]:
+        told.append(f"up to `{rows[0]['metric']}`")
+    of_all = f"; in all of them {', '.join(told)}" if told else ""
+    head = "cell | HTTP/3 / HTTP/2 | again | the slower one spends more on"
+    return [
+        f"{len(rows)} of {count} cells{of_all}.",
+        "",
+        f"| {head} | lifted | saved | of the difference |",
+        "| --- | ---: | ---: | --- | --- | ---: | ---: |",
+        *(_line(row, alike) for row in rows),
     ]
-    versus = [
-        f"{one['http3'][name]} against {level}"
-        for name, level in one["http2"].items()
-        if one["http3"][name] != level
-    ]
-    return f"{one['study']}: {', '.join(same)}; {', '.join(versus)}"
 
 
-def _ratios(one: Mapping[str, Any]) -> str:
-    told = one["published"]
-    http3, http2 = one["again_s"]
-    return f"{told['http3_s'] / told['http2_s']:.2f} | {http3 / http2:.2f}"
+def _condition(row: Mapping[str, Any]) -> list[str]:
+    """Return the levels of a cell, and its two programs."""
+    both = [name for name, level in row["http2"].items() if row["http3"][name] == level]
+    other = [name for name in row["http2"] if name not in both]
+    versus = [f"{row['http3'][name]} against {row['http2'][name]}" for name in other]
+    return [*(f"{name} {row['http2'][name]}" for name in both), *versus]
 
 
-def _share(seconds: float, one: Mapping[str, Any]) -> str:
-    return f"{100 * seconds / one['difference_s']:.0f} %"
-
-
-def _transfer_line(one: Mapping[str, Any]) -> str:
-    cause = f"{one['cause']}: {one['cause_s']:.3g} s"
-    tried = "; ".join(
-        f"{rung['lifted']}{' (confirmed)' if rung['confirmed'] else ''}" for rung in one["lifts"]
+def _line(row: Mapping[str, Any], alike: Collection[str]) -> str:
+    http3_s, http2_s = row["again_s"]
+    helped = [
+        f"{rung['lifted']}{' (confirmed)' if rung['confirmed'] else ''}"
+        for rung in row["lifts"]
         if rung["kept"]
-    )  # fmt: skip
-    saved = max(one["again_s"]) - one["lifted_s"] if one["lifted_s"] is not None else 0.0
-    ending = f"{saved:.3g} s | {_share(saved, one)}" if tried else " | "
-    return (
-        f"| {_cell_name(one)} | {_ratios(one)} | {cause} | {tried or 'nothing helped'} | {ending} |"
-    )
+    ]
+    saved = ["; ".join(helped) or "nothing helped", "", ""]
+    if helped:
+        saved_s = max(row["again_s"]) - row["lifted_s"]
+        saved[1:] = [f"{saved_s:.3g} s", _share(saved_s, row)]
+    elif "lifted_s" not in row:
+        saved[0] = "not tried"
+    ratios = [f"{_published_ratio(row):.2f}", f"{http3_s / http2_s:.2f}"]
+    differs = ", ".join(part for part in _condition(row) if part not in alike)
+    return f"| {' | '.join([differs, *ratios, _causes(row), *saved])} |"
 
 
-def _page_line(one: Mapping[str, Any]) -> str:
-    cause = f"{one['cause']}: {one['cause_s']:.3g} s ({_share(one['cause_s'], one)})"
-    if one["cause"] in {SLOWER, SERVER} and one.get("waited"):
+def _causes(row: Mapping[str, Any]) -> str:
+    """Return what the slower one spends more on; of responses, what their packets say."""
+    told = f"{row['cause']}: {row['cause_s']:.3g} s ({_share(row['cause_s'], row)})"
+    if row["cause"] in {SLOWER, SERVER} and row.get("waited"):
         named = [
             f"{name} {seconds:.3g} s"
-            for name, seconds in sorted(one["waited"].items(), key=lambda part: -part[1])
-            if seconds >= WORTH * one["difference_s"]
+            for name, seconds in sorted(row["waited"].items(), key=lambda part: -part[1])
+            if seconds >= WORTH * row["difference_s"]
         ]
-        cause += f"; by packets: {', '.join(named)}" if named else ""
-    if one.get("held"):
-        cause += f"; `{one['held']}` held bodies while the link was idle for {one['held_s']:.3g} s"
-    share = f"{one['share']}: {one['share_s']:.3g} s"
-    metric = f"`{one['metric']}`"
-    return f"| {_cell_name(one)} | {metric} | {_ratios(one)} | {cause} | {share} |"
+        told += f"; by packets: {', '.join(named)}" if named else ""
+    if "metric" in row and row["held"]:
+        told += f"; `{row['held']}` held bodies while the link was idle for {row['held_s']:.3g} s"
+    return told
+
+
+def _published_ratio(row: Mapping[str, Any]) -> float:
+    ratio: float = row["published"]["http3_s"] / row["published"]["http2_s"]
+    return ratio
+
+
+def _share(seconds: float, row: Mapping[str, Any]) -> str:
+    return f"{100 * seconds / row['difference_s']:.0f} %"
 
 
 def kept() -> list[dict[str, Any]]:
