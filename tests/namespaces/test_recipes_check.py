@@ -66,6 +66,9 @@ ON_DEMAND = sorted(
     recipe.name for recipe in catalog.load().recipes.values() if recipe.install.on_demand
 )
 
+WITH_OTHER_CLIENT = {Pairing("curl", "3", "bun"): Pairing("aioquic", "3", "bun")}
+"""Bun refuses four of ten handshakes of curl over HTTP/3: docs/measurements/programs.md."""
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_DEMAND)
@@ -76,11 +79,9 @@ def test_a_program_that_is_installed_on_demand_does_what_its_recipe_declares(
     known = catalog.load()
     program_roots.ensure(known, [name, "curl", "nginx", "aioquic"], say=print)
     found, _ = interop_session.here(known, [name, "curl", "nginx", "aioquic"])
-    result = checked(
-        known,
-        [pairing for pairing in pairings.covering(found) if name in pairing.members()],
-        tmp_path,
-    )
+    chosen = [pairing for pairing in pairings.covering(found) if name in pairing.members()]
+    wanted = [WITH_OTHER_CLIENT.get(pairing, pairing) for pairing in chosen]
+    result = checked(known, wanted, tmp_path)
     declared = {promise for promise in pairings.promises(found) if promise.name == name}
     assert {
         promise for pairing in result.pairings for promise in pairing.pairing.promises()
