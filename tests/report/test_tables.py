@@ -19,8 +19,9 @@ from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.base import addon
 from httpbed.experiment.check import LATENESS, PRESSURE, PROTOCOL
 from httpbed.report import notes
-from httpbed.report.document import SectionMaker
+from httpbed.report.document import Column, SectionMaker, Table
 from httpbed.report.terminal import console
+from httpbed.report.terminal_report import GAP, fitted
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 
@@ -133,6 +134,24 @@ def test_no_level_is_broken_within_a_word() -> None:
     table = shown(campaign(steady, text), width=80).split("\n\n")[1]
     assert all(table.count(word) for word in long)
     assert max(map(len, table.splitlines())) <= 80
+
+
+def test_a_word_is_whole_wherever_all_words_have_room() -> None:
+    """Columns whose cells may be broken between words do not take the room of a name."""
+    names, pages = ["aioquic-cubic-h3", "nginx-h1"], ["zhang-13-files"] * 2
+    columns = (
+        Column.of("page", pages, wraps=True, is_name=True),
+        Column.of("stack", names, wraps=True),
+        Column.of("loads by band", ["1 fast, 2 slow, 1 moderate"] * 2, wraps=True),
+    )
+    words = {*pages, *names, "moderate"}
+    least = sum(map(len, ("zhang-13-files", "aioquic-cubic-h3", "moderate"))) + 3 * GAP
+    for width in (least, least + 5, least + 40):
+        out = console(stream := io.StringIO())
+        out.width = width
+        out.print(fitted(Table("", "", columns), width).table)
+        assert words <= {*stream.getvalue().split()}
+        assert max(map(len, stream.getvalue().splitlines())) <= width
 
 
 def test_few_blocks_settle_nothing_by_rule() -> None:

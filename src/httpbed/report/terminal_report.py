@@ -87,17 +87,31 @@ def fitted(table: Table, width: int) -> FittedTable:
         least = sum(_min_width(column, stacked=stacked) + GAP for column in columns)
         if fits := least <= width:
             break
+    widths = _widths(columns, width, stacked=stacked) if fits else [None] * len(columns)
     left_out = tuple(" ".join(column.header.split()) for column in every if column not in chosen)
-    return FittedTable(_grid(columns, stacked=stacked, breaks=not fits), left_out)
+    return FittedTable(_grid(columns, widths, stacked=stacked), left_out)
 
 
-def _grid(columns: Sequence[Column], *, stacked: bool, breaks: bool) -> Grid:
-    """Lay out columns; ``breaks``: a value may be broken, too."""
+def _widths(columns: Sequence[Column], room: int, *, stacked: bool) -> list[int | None]:
+    """Return the width of each column: every word is whole, and lines are where there is room."""
+    widths = [_min_width(column, stacked=stacked) for column in columns]
+    spare = room - sum(widths) - GAP * len(widths)
+    lacking = {
+        place: _min_width(replace(column, wraps=False), stacked=stacked) - widths[place]
+        for place, column in enumerate(columns)
+    }
+    for place in sorted(lacking, key=lambda one: lacking[one]):
+        more = min(lacking[place], spare)
+        widths[place], spare = widths[place] + more, spare - more
+    return [*widths]
+
+
+def _grid(columns: Sequence[Column], widths: Sequence[int | None], *, stacked: bool) -> Grid:
+    """Lay out columns; without widths rich shares the room, and may break a value."""
     grid = Grid(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="dim")
-    for column in columns:
+    for column, width in zip(columns, widths, strict=True):
         justify: Literal["left", "right"] = "right" if column.right else "left"
-        no_wrap = not (column.wraps or breaks)
-        grid.add_column(Text(column.header), justify=justify, overflow="fold", no_wrap=no_wrap)
+        grid.add_column(Text(column.header), justify=justify, overflow="fold", width=width)
     above = ""
     for cells in zip(*(column.cells for column in columns), strict=True):
         texts = [_text(cell, stacked=stacked) for cell in cells]

@@ -22,6 +22,7 @@ from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs
 from httpbed.report import terminal, terminal_report
+from httpbed.report.phrasing import brief_duration
 from httpbed.results import attempts
 from httpbed.store import query
 from page_campaigns import page_campaign
@@ -52,7 +53,8 @@ def test_a_terminal_names_the_load_of_each_row(
     terminal_report.show(shown.document(draws=False), None, terminal.console())
     lines = capsys.readouterr().out.splitlines()
     for path in shown.paths:
-        assert any(line.lstrip().startswith(f"load {path.name}; metric") for line in lines)
+        words = f"{path.name} {brief_duration(path.path.whole_s)}"
+        assert any(" ".join(line.split()).startswith(words) for line in lines), lines
 
 
 def test_a_load_that_cannot_be_read_is_named_beside_the_others(

@@ -143,7 +143,7 @@ def shares_table(found: Sequence[LoadPath]) -> Table:
     """Return a row for each load: its shares, and Chrome's parts of its largest paint."""
     columns = [
         Column.of("load", (path.name for path in found), is_name=True),
-        Column.of("metric", (title(path.path.goal) for path in found)),
+        Column.of("metric", (title(path.path.goal) for path in found), shown="in HTML"),
     ]
     columns.append(Column.of("time", (brief_duration(o.path.whole_s) for o in found), right=True))
     for share in SHARES:
@@ -153,7 +153,7 @@ def shares_table(found: Sequence[LoadPath]) -> Table:
         for name in next(path.parts for path in found if path.parts).all:
             texts = (brief_duration(path.parts.all[name]) if path.parts else "" for path in found)
             short = name.replace("resource ", "").replace("element ", "")
-            columns.append(Column.of(f"LCP: {short}", texts, right=True))
+            columns.append(Column.of(f"LCP: {short}", texts, right=True, shown="if there is room"))
     return Table(
         "Critical paths",
         "Critical paths of the typical loads, and Chrome's four parts of the largest contentful"
@@ -185,7 +185,9 @@ def steps_table(found: Sequence[LoadPath]) -> Table:
 
 def _cell(seconds: float, whole_s: float) -> Cell:
     share = seconds / max(whole_s, 1e-9)
-    return Cell(f"{brief_duration(seconds)} ({100 * share:.0f} %)" if seconds else "", share=share)
+    if not seconds:
+        return Cell("", share=share)
+    return Cell(brief_duration(seconds), f"({100 * share:.0f} %)", share=share)
 
 
 @dataclass(frozen=True)
