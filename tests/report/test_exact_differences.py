@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import reports
 from campaigns import VERSIONS, campaign
 from httpbed.report.answer import answer
 from httpbed.report.phrasing import signed
@@ -40,6 +41,20 @@ def test_equal_builds_are_identical_in_all_blocks() -> None:
         "At 0 % loss, new needed the same time as old: identical in all 5 blocks.",
         "At 2 % loss, new needed the same time as old: identical in all 5 blocks.",
     ]
+
+
+@pytest.mark.parametrize(("later_s", "is_open"), [(0.0, False), (0.001, True)])
+def test_builds_that_are_identical_in_few_blocks_leave_nothing_open(
+    later_s: float, *, is_open: bool
+) -> None:
+    few = BUILDS.replace("replicates = 5", "replicates = 3")
+
+    def ends(levels: Mapping[str, str], block: int) -> float:
+        return 0.5 + block / 8 + later_s * (levels["build"] == "new")
+
+    results = campaign(ends, few, manifest=VIRTUAL)
+    notes = reports.notes(results, find(results, base={"build": "old"}))
+    assert any("not settled" in note for note in notes) == is_open
 
 
 def test_a_difference_is_stated_exactly() -> None:

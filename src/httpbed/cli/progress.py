@@ -18,6 +18,7 @@ from httpbed.campaign.executor import NO_PARTS, AttemptProgress, Pace, RunParts,
 from httpbed.cli.echo import echo
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.trial import Attempt, Outcome
+from httpbed.report.phrasing import beginning
 from httpbed.report.terminal import Console
 from httpbed.trial import verdict
 
@@ -105,8 +106,7 @@ def _reason(attempt: Attempt) -> str:
     ]
     if named:
         return " and ".join(dict.fromkeys(named))
-    reason = attempt.outcome.reason
-    return reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
+    return beginning(attempt.outcome.reason, MAX_REASON)
 
 
 class LiveBar:

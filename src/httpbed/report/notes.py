@@ -19,6 +19,7 @@ from httpbed.report.phrasing import (
     FEW_BLOCKS,
     Remark,
     base_in_sentence,
+    beginning,
     bits_per_second,
     duration,
     few,
@@ -150,7 +151,9 @@ def _progress(findings: Findings, results: Results) -> Iterator[str]:
         )
     if remaining := tally.outcomes["invalid"]:
         counted = evidence.why_invalid(results).most_common()
-        reasons = few([f"{count} by {_shortened(why)}" for why, count in counted], "reasons")
+        reasons = few(
+            [f"{count} by {beginning(why, MAX_REASON)}" for why, count in counted], "reasons"
+        )
         ranks = ""
         if METRICS[findings.metric].side:
             ranks = " They rank as worst, and settle no comparison."
@@ -216,11 +219,7 @@ def _reason(tallies: Iterable[Tally], outcome: str) -> str:
     texts = dict.fromkeys(text for (of, text), _ in reasons.most_common() if of == outcome)
     reason, *others = texts
     more = f", and {format_count(len(others), 'other reason')}" if others else ""
-    return _shortened(reason) + more
-
-
-def _shortened(reason: str) -> str:
-    return reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 1]}…"
+    return beginning(reason, MAX_REASON) + more
 
 
 def _gaps(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
@@ -274,7 +273,9 @@ def _unshared(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
 def _blocks(source: ReportInput) -> Iterator[str]:
     """Say in one note what the number of blocks leaves open, and how many would do."""
     findings, replicates = source.findings, source.results.experiment.blocks
-    compared = [row.ratio for _, row in findings.rows() if row.ratio]
+    ratios = [row.ratio for _, row in findings.rows() if row.ratio]
+    # Two builds that gave the same values in virtual time are the same, in any number of blocks.
+    compared = [ratio for ratio in ratios if not (findings.asks_identity and ratio.identical)]
     few_blocks = [ratio for ratio in compared if ratio.n < MIN_BLOCKS]
     noisy = [ratio for ratio in compared if ratio.judgement == "open" and ratio.n >= MIN_BLOCKS]
     texts = []

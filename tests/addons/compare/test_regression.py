@@ -12,7 +12,7 @@ from scipy import stats
 
 import campaigns
 from campaigns import Ending
-from httpbed.addons.compare import regression
+from httpbed.addons.compare import diff_table, regression
 from httpbed.addons.compare.regression import TreatmentChange
 from httpbed.store.results import Results
 
@@ -169,6 +169,7 @@ def test_a_build_that_gives_the_same_values_passes_from_one_block_on() -> None:
     for blocks, words in ((1, "identical in the only block"), (3, "identical in all 3 blocks")):
         changes = compared(virtual(by_block(), blocks), virtual(by_block(), blocks))
         assert {(change.verdict, change.reason) for change in changes} == {("pass", words)}
+        assert {diff_table.change_text(change) for change in changes} == {"+0.00 %"}
 
 
 def test_blocks_are_pairs_in_virtual_time_alone() -> None:

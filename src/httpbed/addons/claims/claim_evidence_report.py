@@ -13,7 +13,7 @@ from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.conformance import senders_report as senders
 from httpbed.base.units import format_share
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.report.phrasing import few
+from httpbed.report.phrasing import beginning, few
 from httpbed.results import evidence, sample
 from httpbed.store import resume
 from httpbed.store.results import Results
@@ -251,7 +251,7 @@ def _why(trials: ArmTrials, kind: str) -> str:
     first = min(reasons, key=lambda reason: (-reasons[reason], reason))  # the same in every report
     others = len(reasons) - 1
     more = f", and {others} other reason{'s' * (others > 1)}" if others else ""
-    return f": {first[:MAX_REASON]}{more}"
+    return f": {beginning(first, MAX_REASON)}{more}"
 
 
 def _verb(kind: str, count: int) -> str:

@@ -74,12 +74,13 @@ def _scale(metric: str, values: Sequence[float]) -> NumberFormat:
 def _change_cell(one: ComparedTreatment) -> Cell:
     if not math.isfinite(one.ratio):
         return Cell(DASH)
-    return Cell(f"{_percent(one.ratio)} %", f"[{_interval(one)}]")
+    return Cell(f"{_percent(one.ratio)} %", _interval(one))
 
 
 def _interval(one: ComparedTreatment) -> str:
-    ends = (one.low, one.high)
-    return ", ".join("any" if not 1 / OPEN < end < OPEN else _percent(end) for end in ends)
+    """Return the interval in brackets; empty if its blocks are too few for either end."""
+    ends = ["any" if not 1 / OPEN < end < OPEN else _percent(end) for end in (one.low, one.high)]
+    return "" if ends == ["any", "any"] else f"[{', '.join(ends)}]"
 
 
 def _percent(ratio: float) -> str:
@@ -93,7 +94,8 @@ def show_table(shown: Table, out: Console) -> None:
 
 def change_text(one: ComparedTreatment) -> str:
     """Return the change with its interval, such as ``+3.3 % [+3.1, +3.6]``; empty without one."""
-    return f"{_percent(one.ratio)} % [{_interval(one)}]" if math.isfinite(one.ratio) else ""
+    text = f"{_percent(one.ratio)} % {_interval(one)}" if math.isfinite(one.ratio) else ""
+    return text.rstrip()
 
 
 def compared_values(row: ComparedTreatment) -> Mapping[str, Any]:
