@@ -41,6 +41,11 @@ class Mistake:
         return visible(f"{self.place}: {self.reason}{used_at}{remedy}")
 
 
+def beginning(text: str, most: int) -> str:
+    """Return a sentence's first letters, at most so many; an ellipsis shows that it goes on."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def visible(text: str) -> str:
     r"""Return a line with each unprintable character replaced by its escape, such as ``\x1b``.
 

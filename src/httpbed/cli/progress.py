@@ -14,11 +14,11 @@ from typing import Any, Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn
 
 from httpbed.base import units
+from httpbed.base.errors import beginning
 from httpbed.campaign.executor import NO_PARTS, AttemptProgress, Pace, RunParts, RunProgress
 from httpbed.cli.echo import echo
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.trial import Attempt, Outcome
-from httpbed.report.phrasing import beginning
 from httpbed.report.terminal import Console
 from httpbed.trial import verdict
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from httpbed.base import units
 from httpbed.base.clock import Clock
+from httpbed.base.errors import beginning
 from httpbed.base.units import format_count, format_share
 from httpbed.experiment import parser
 from httpbed.experiment.check import CHECK_BY_ID
@@ -19,7 +20,6 @@ from httpbed.report.phrasing import (
     FEW_BLOCKS,
     Remark,
     base_in_sentence,
-    beginning,
     bits_per_second,
     duration,
     few,

@@ -233,11 +233,6 @@ def _base_factors(findings: Findings) -> list[str]:
     return [name for name in (*findings.others, *findings.network) if name in findings.base]
 
 
-def beginning(text: str, most: int) -> str:
-    """Return a sentence's first letters, at most so many; an ellipsis shows that it goes on."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def listed(words: Iterable[str]) -> str:
     """Join words: ``a``, ``a and b``, ``a, b and c``."""
     *others, last = words

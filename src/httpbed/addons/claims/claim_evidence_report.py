@@ -11,9 +11,10 @@ from typing import Any
 from httpbed.addons.claims.claim_verdict import VERDICTS
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.conformance import senders_report as senders
+from httpbed.base.errors import beginning
 from httpbed.base.units import format_share
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.report.phrasing import beginning, few
+from httpbed.report.phrasing import few
 from httpbed.results import evidence, sample
 from httpbed.store import resume
 from httpbed.store.results import Results

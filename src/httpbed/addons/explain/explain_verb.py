@@ -40,7 +40,8 @@ def _open(path: Path, context: click.Context) -> None:
 
 
 def _require_there(path: Path) -> None:
-    if not os.path.lexists(path):
+    """Refuse a file that does not exist; of a folder, the campaign's own mistake says more."""
+    if path.suffix and not os.path.lexists(path):
         remedy = "name a campaign's folder, or a file that others recorded"
         raise ConfigError([Mistake(str(path), "does not exist", remedy)])
 
