@@ -10,6 +10,7 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
+from httpbed.bed.machine import machine_load
 from httpbed.campaign.executor import AttemptProgress
 from httpbed.cli.progress import Reporter
 from httpbed.experiment.trial import Outcome
@@ -59,10 +60,14 @@ def test_a_status_is_one_screen(httpbed: Command, folder: Path) -> None:
     assert not any(line.endswith(" ") for line in lines)
 
 
-def test_a_status_says_that_a_run_is_in_progress(httpbed: Command, held: Campaign) -> None:
-    """It reads the kernel's locks, and does not take the run's."""
+def test_a_status_says_that_a_run_is_in_progress(
+    httpbed: Command, held: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads the kernel's locks, does not take the run's, and gives way to the trials."""
+    given_way = list[bool]()
+    monkeypatch.setattr(machine_load, "become_idle", lambda: given_way.append(True))
     found = json.loads(httpbed("report", held.directory, "--status", "--json")[1])
-    assert (found["running"], found["note"][:9]) == (True, "Estimates")
+    assert (found["running"], found["note"][:9], given_way) == (True, "Estimates", [True])
 
 
 @pytest.mark.parametrize("words", [(), ("--json",)])

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from campaigns import VERSIONS, campaign
-from handover_campaigns import MIGRATION
 from httpbed.report import experiment_words
 from httpbed.report.figures import against_factors
 from httpbed.results.findings import find
@@ -238,15 +237,3 @@ def test_a_hand_over_is_written_with_the_levels_of_its_factors() -> None:
     assert [*experiment_words.further({"handover": handover, "factors": factors})] == [
         ("hand-over", "links wifi, cellular, kind route | blackhole, when (delivered 1 MB | 2 MB)")
     ]
-
-
-def test_equal_links_are_described_once_by_their_names() -> None:
-    """Two that differ are told apart."""
-    document = tomllib.loads(MIGRATION)
-    assert experiment_words.sentences(document)[0].startswith(
-        "wifi and cellular, client <-> router: 10 "
-    )
-    document["topology"]["links"][1]["rate"] = "5 Mbit/s"
-    texts = experiment_words.sentences(document)
-    assert [line.partition(",")[0] for line in texts[:2]] == ["wifi", "cellular"]
-    assert len(texts) == 3

@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from campaigns import VERSIONS, Ending, campaign
 from httpbed.base.errors import visible
-from httpbed.report import publish
+from httpbed.report import markdown, publish
 from httpbed.report.markdown import JOINER, escaped, table
 from httpbed.report.phrasing import DASH
 from httpbed.results.findings import find
@@ -41,7 +41,7 @@ def shown(inline: Token) -> str:
 
 def document(results: Results) -> str:
     """Write a campaign's Markdown."""
-    return publish.in_markdown(results, find(results))
+    return markdown.render(publish.document(results, find(results), draws=False))
 
 
 @given(st.text())

@@ -8,8 +8,8 @@ import pytest
 
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.experiment.experiment import ReportOptions
-from httpbed.report.matrix import Axes, Matrix, MatrixCell, choose, matrix
 from httpbed.report.phrasing import DASH
+from httpbed.report.treatments import Axes, Matrix, MatrixCell, choose, matrix
 from httpbed.results.findings import Findings, find
 from httpbed.store.results import Results
 

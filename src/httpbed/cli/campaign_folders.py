@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from httpbed.base.errors import Mistake, collected, require_none
-from httpbed.cli.echo import echo
-from httpbed.store import damage, query
+from httpbed.store import query
 from httpbed.store.results import Results
 
 
@@ -38,10 +37,3 @@ def named_twice(directories: Sequence[Path]) -> list[Mistake]:
         for directory in dict.fromkeys(directories)
         if times[os.path.realpath(directory)] > 1
     ]
-
-
-def note_damage(campaigns: Sequence[Results]) -> None:
-    """Name damaged attempts, which count as missing, on stderr."""
-    for results in campaigns:
-        for line in damage.lines(results.damaged, results.directory):
-            echo(f"note: {line}", err=True)

@@ -125,9 +125,11 @@ def _table(
 
 def _read(directories: Sequence[Path]) -> list[Results]:
     from httpbed.cli import campaign_folders
+    from httpbed.store import damage
 
     campaigns = campaign_folders.read(directories)
-    campaign_folders.note_damage(campaigns)
+    for line in (line for one in campaigns for line in damage.lines(one.damaged, one.directory)):
+        echo(f"note: {line}", err=True)
     lost = [one.directory for one in campaigns if one.damaged and not one.trials.num_rows]
     for directory in lost:
         echo(f"{directory}: nothing to export, because every attempt is damaged", err=True)

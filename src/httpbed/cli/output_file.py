@@ -8,16 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpbed.base import user_file
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.user_file import Kind
 from httpbed.store import layout
 
-FIGURES = {
-    ".svg": Kind("an SVG figure", re.compile(rb"<\?xml .{0,200}<!DOCTYPE svg|<svg ", re.DOTALL)),
-    ".pdf": Kind("a PDF file", re.compile(rb"%PDF-")),
-    ".png": Kind("a PNG file", re.compile(rb"\x89PNG")),
-}
-"""Figures by the end of their file's name."""
 _REPORT = Kind(
     "a report that httpbed wrote",
     re.compile(rb'<!doctype html>.{0,400}<meta name="generator" content="httpbed ', re.DOTALL),
@@ -98,11 +92,6 @@ def _is_drawn(figure: Path) -> bool:
     return user_file.unlike(figure, _DRAWN) is None
 
 
-def require_new_folder(option: str, folder: Path | None) -> None:
-    """Raise ConfigError if a folder that a verb makes exists, or lies below a file."""
-    require_none(new_folder_mistakes(option, folder))
-
-
 def new_folder_mistakes(option: str, folder: Path | None) -> list[Mistake]:
     """Return why a verb cannot make a folder; nothing if it can, or if there is none to make."""
     if folder is None:
@@ -114,11 +103,6 @@ def new_folder_mistakes(option: str, folder: Path | None) -> list[Mistake]:
     if nearest.is_dir():
         return []
     return [Mistake(place, f"{nearest} is not a folder", "name another folder")]
-
-
-def require_kinds(folder: Path, kinds: Mapping[str, Kind]) -> None:
-    """Raise ConfigError if one of these files in a folder exists and is of another kind."""
-    require_none(kind_mistakes(folder, kinds))
 
 
 def kind_mistakes(folder: Path, kinds: Mapping[str, Kind]) -> list[Mistake]:

@@ -30,6 +30,7 @@ from httpbed.store import damage
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.experiment.experiment import Experiment
     from httpbed.experiment.stated_tables import StatedTable
+    from httpbed.results.findings import Findings
     from httpbed.store.results import Results
 
 _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
@@ -101,6 +102,7 @@ def command(
     Use --trial to examine one trial: BLOCK/TRIAL is its folder below trials/.
     """
     # Statistics and plotting take a second to import, and --help needs neither.
+    from httpbed.results import findings
     from httpbed.store import query
 
     chosen = {
@@ -128,7 +130,7 @@ def command(
         _one_trial(results, trial, as_json=form == "json")
         return
     results = _completed(results, experiment_file, [query.read(path) for path in beside])
-    _whole(results, metric, base, form=form, output=output)
+    show(results, findings.find(results, metric, base), form, output, as_pdf=True)
 
 
 def _refuse(option: str, given: Iterable[str]) -> None:
@@ -220,29 +222,21 @@ def _with_tables_of(results: Results, file: Path) -> Results:
     )
 
 
-def _whole(
-    results: Results,
-    metric: str | None,
-    base: Mapping[str, str],
-    *,
-    form: str,
-    output: Path | None,
+def show(
+    results: Results, findings: Findings, form: str, output: Path | None = None, *, as_pdf: bool
 ) -> None:
     """Print the results of a campaign and, except as Markdown, write its HTML report."""
-    from httpbed.report import publish
-    from httpbed.report.publish import summary
-    from httpbed.results.findings import find
+    from httpbed.report import markdown, publish
 
-    findings = find(results, metric, base)
     if form == "markdown":
-        echo(publish.in_markdown(results, findings), nl=False)
-        return
-    if form == "text":
-        publish.show_and_save(results, findings, output, as_pdf=True)
-        return
-    document = publish.document(results, findings)
-    path = publish.save(document, results.directory, output, as_pdf=True)
-    echo(json.dumps(summary(results, findings, path), indent=1))
+        document = publish.document(results, findings, draws=False)
+        echo(markdown.render(document), nl=False)
+    elif form == "text":
+        publish.show_and_save(results, findings, output, as_pdf=as_pdf)
+    else:
+        document = publish.document(results, findings)
+        path = publish.save(document, results.directory, output, as_pdf=as_pdf)
+        echo(json.dumps(publish.summary(results, findings, path), indent=1))
 
 
 def _require_compatible(

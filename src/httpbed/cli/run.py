@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -20,7 +19,7 @@ from httpbed.campaign.preparation import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import clock_choice, experiment_argument, options, output_file
 from httpbed.cli.clock_choice import AUTO, ClockWord
-from httpbed.cli.echo import command_line, echo, say
+from httpbed.cli.echo import command_line, say
 from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
@@ -175,8 +174,8 @@ def execute(
 def report(directory: Path, form: str) -> Findings:
     """Print a campaign's report in one of ``options.FORMATS``, and return its findings."""
     # Statistics and plotting take seconds to import, and the trials need neither.
+    from httpbed.cli.report import show
     from httpbed.report import publish
-    from httpbed.report.publish import summary
     from httpbed.results.findings import find
     from httpbed.store import query
 
@@ -184,14 +183,9 @@ def report(directory: Path, form: str) -> Findings:
     findings = find(results)
     if failed := every_trial_failed(findings.tally):
         say(failed)
-    if form == "text":
-        publish.show_and_save(results, findings)
-        return findings
-    path = publish.save(publish.document(results, findings), results.directory)
-    if form == "json":
-        echo(json.dumps(summary(results, findings, path), indent=1))
-    else:
-        echo(publish.in_markdown(results, findings), nl=False)
+    if form == "markdown":  # which writes no HTML report
+        publish.save(publish.document(results, findings), directory)
+    show(results, findings, form, as_pdf=False)
     return findings
 
 

@@ -23,7 +23,6 @@ from httpbed.cli.options import CheckedPath, suggestion
 
 ABSENT_OPTIONS: Mapping[str, str] = {
     "report -v": "the HTML report has every check and every invalid attempt, and so has --json",
-    "report --verbose": "the HTML report has every check and every invalid attempt",
     "run --wait": "begin when the machine is quiet; the same command repeats strained attempts",
 }
 """Options as ``VERB --OPTION`` that a verb does not have, and what to do instead."""

@@ -16,7 +16,6 @@ from httpbed.report.phrasing import (
     agreeing_blocks,
     base_in_sentence,
     by_rule,
-    listed,
     ratio_interval,
     ratio_text,
     sentence_case,
@@ -118,49 +117,22 @@ def _of_condition(
     condition: Condition,
     stated: Collection[StatedComparison],
 ) -> Iterator[Sentence]:
-    """State each settled comparison, then all that are within noise in one sentence."""
+    """State each comparison of a condition."""
     at = experiment_words.condition(document, condition.levels)
     place = f"At {at}, " if at else ""
-    compared = [
-        (row, row.ratio)
-        for row in condition.rows
-        if row.ratio and (treatment_key(row.levels), row.ratio) not in stated
-    ]
-    groups = _with_one_reservation(findings, compared)
-    for row, ratio in compared:
-        if not any((row, ratio) in group for group in groups):
-            sentence = _comparison(findings, row, ratio)
+    for row in condition.rows:
+        if row.ratio and (treatment_key(row.levels), row.ratio) not in stated:
+            sentence = _comparison(findings, row, row.ratio)
             text = f"{place}{sentence.text}"
             if not _begins_with_a_level(findings, row):
                 text = sentence_case(text)
             yield Sentence(text, sentence.evidence)
-    for group in groups:
-        yield _within_noise(findings, place, group)
 
 
 def _begins_with_a_level(findings: Findings, row: Row) -> bool:
     """Whether a treatment's name begins with a level, such as a program's name, as it is typed."""
     name = treatment_in_sentence(row.levels, findings.others)
     return any(name.startswith(row.levels[first]) for first in findings.others[:1])
-
-
-def _with_one_reservation(
-    findings: Findings, compared: list[tuple[Row, Ratio]]
-) -> list[list[tuple[Row, Ratio]]]:
-    """Return groups of comparisons that share a sentence."""
-    groups: dict[str, list[tuple[Row, Ratio]]] = {}
-    for row, ratio in compared:
-        if _is_noisy(findings, ratio) and ratio.interval:
-            groups.setdefault(_reservation(ratio, is_exact=False), []).append((row, ratio))
-    return [group for group in groups.values() if len(group) > 1]
-
-
-def _within_noise(findings: Findings, place: str, comparisons: list[tuple[Row, Ratio]]) -> Sentence:
-    subjects = listed(treatment_in_sentence(row.levels, findings.others) for row, _ in comparisons)
-    sizes = listed(ratio_text(ratio.value) for _, ratio in comparisons)
-    metric = title(findings.metric)
-    text = f"{place}the {metric} of {subjects} is {sizes} that of {base_in_sentence(findings)}"
-    return Sentence(f"{sentence_case(text)}{_reservation(comparisons[0][1], is_exact=False)}")
 
 
 def _comparison(findings: Findings, row: Row, ratio: Ratio) -> Sentence:

@@ -86,16 +86,8 @@ def links(document: Document) -> tuple[LinkFacts, ...]:
 
 
 def sentences(document: Document, most_changes: int = MAX_CHANGES) -> list[str]:
-    """Describe each link; equal links between the same hosts share a sentence."""
-    groups: list[list[LinkFacts]] = []
-    for link in links(document):
-        alike = (group for group in groups if replace(group[0], name=link.name) == link)
-        group = next(alike, None) if link.name else None
-        groups.append([link]) if group is None else group.append(link)
-    return [
-        sentence(replace(group[0], name=" and ".join(link.name for link in group)), most_changes)
-        for group in groups
-    ]
+    """Describe each link."""
+    return [sentence(link, most_changes) for link in links(document)]
 
 
 def sentence(facts: LinkFacts, most_changes: int = MAX_CHANGES) -> str:
@@ -248,8 +240,7 @@ def impairment_facts(document: Document, node: Document, *, known: bool) -> Iter
         if value is not None:
             yield _fact(document, impairment.field, impairment.text, value)
         elif known and impairment.absent:
-            text = impairment.absent
-            yield Fact(impairment.field, text, varied=False, absent=True)
+            yield Fact(impairment.field, impairment.absent, varied=False, absent=True)
 
 
 def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
@@ -264,8 +255,7 @@ def _fact(document: Document, name: str, form: str, value: Any) -> Fact:
         varied = any(is_reference(part) for part in value.values()) and name != "queue"
         impairment = BY_FIELD[name]
         return Fact(name, impairment.words(table), varied)
-    text = form.format(value)
-    return Fact(name, text, varied=False)
+    return Fact(name, form.format(value), varied=False)
 
 
 def _listed(facts: tuple[Fact, ...]) -> str:

@@ -146,9 +146,7 @@ class FactorSentences:
         if judgements <= {"equal", "open"}:
             text = f"changed nothing that is settled {against}: {', '.join(_undirected(every))}"
             return Sentence(text if "open" in judgements else _nothing(every, against), about=about)
-        single = len(effect.levels) > 1 and all(len(one.ratios) == 1 for one in effect.levels)
-        parts = self._by_direction(effect) if single else self._by_level(effect)
-        return Sentence(f"{against}, {'; '.join(parts)}", about=about)
+        return Sentence(f"{against}, {'; '.join(self._by_level(effect))}", about=about)
 
     def _by_level(self, effect: FactorEffect) -> Iterator[str]:
         """Describe the levels with most settled differences, and count the others."""
@@ -219,21 +217,6 @@ class FactorSentences:
             return experiment_words.condition(self._document, {factor: listed(names)})
         return listed(level(factor, name) for name in names)
 
-    def _by_direction(self, effect: FactorEffect) -> Iterator[str]:
-        """Name the levels by what they did, each with its ratio: each has one cell."""
-        words: dict[Standing, str] = {
-            "less": self._less,
-            "more": self._more,
-            "equal": f"were {EQUAL}",
-        }
-        for judgement, verb in words.items():
-            if some := [one for one in effect.levels if one.ratios[0].judgement == judgement]:
-                was = verb.replace("were", "was") if len(some) == 1 else verb
-                yield f"{_names(effect, some, ratios=judgement != 'equal')} {was}"
-        if left := [one for one in effect.levels if one.ratios[0].judgement == "open"]:
-            verb = "is" if len(left) == 1 else "are"
-            yield f"{_names(effect, left)} {verb} {unsettled([one.ratios[0] for one in left])}"
-
 
 def unsettled(ratios: Sequence[Ratio]) -> str:
     """Return ``not settled with 4 blocks``."""
@@ -279,11 +262,8 @@ def _undirected(ratios: Sequence[Ratio]) -> list[str]:
     return texts
 
 
-def _names(effect: FactorEffect, levels: Sequence[LevelEffect], *, ratios: bool = False) -> str:
-    names = [
-        _text(effect.factor, one.level) + (f" ({extremes(one.ratios)})" if ratios else "")
-        for one in levels[:MAX_NAMED]
-    ]
+def _names(effect: FactorEffect, levels: Sequence[LevelEffect]) -> str:
+    names = [_text(effect.factor, one.level) for one in levels[:MAX_NAMED]]
     left = len(levels) - len(names)
     return listed([*names, f"{left} more"] if left else names)
 

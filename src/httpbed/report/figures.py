@@ -71,6 +71,11 @@ STYLE: dict[Any, Any] = {
     "grid.linewidth": 0.6,
     "xtick.color": INK,
     "ytick.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "legend.handlelength": 1.6,
+    "legend.columnspacing": 1.5,
+    "legend.borderpad": 0,
 }
 
 
@@ -178,7 +183,8 @@ def against_factors(findings: Findings) -> Iterator[Plot]:
 
 def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
     form, places = table_format(findings), axis.places
-    every, chosen, styles = _facets(findings, name), _chosen(findings), looks(findings)
+    every, styles = _facets(findings, name), looks(findings)
+    chosen = list(styles)[:MAX_CURVES]
     facets = dict(itertools.islice(every.items(), MAX_PANELS))
     size = (WIDTH_IN, 0.4 + LEGEND_LINE_IN * -(-len(chosen) // 2) + 2.4 * len(facets))
     figure = VisibleFigure(figsize=size, layout="constrained")
@@ -199,7 +205,7 @@ def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
     return Plot(
         name=f"{findings.metric}-by-{name}",
         caption=f"Median {what} against {title(name)}; bars are the intervals of the medians."
-        + _left_out(len(_names(findings)) - len(chosen), len(every) - len(facets)),
+        + _left_out(len(styles) - len(chosen), len(every) - len(facets)),
         alternative=f"Median {what} against {title(name)}, a line for each treatment;"
         " the same figures are in the table of medians.",
         figure=figure,
@@ -209,25 +215,6 @@ def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
 def axis_text(name: str, unit: str) -> str:
     """Name an axis with its unit, if it has one."""
     return f"{title(name)} ({unit})" if unit else title(name)
-
-
-def _names(findings: Findings) -> list[str]:
-    every = (treatment(row.levels, findings.others) for _, row in findings.rows())
-    return list(dict.fromkeys(every))
-
-
-def _chosen(findings: Findings) -> list[str]:
-    """Choose treatments to draw: all, or evenly spaced ones with their bases."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    apart = [name for name in findings.others if name not in findings.base]
-    for _, row in findings.rows():
-        same = groups.setdefault(tuple(row.levels[name] for name in apart), [])
-        if (label := treatment(row.levels, findings.others)) not in same:
-            same.append(label)
-    many = list(groups.values())
-    count = min(len(many), max(1, MAX_CURVES // max(map(len, many))))
-    step = (len(many) - 1) / max(1, count - 1)
-    return [label for at in range(count) for label in many[round(at * step)]][:MAX_CURVES]
 
 
 def _left_out(curves: int, panels: int) -> str:
@@ -347,7 +334,8 @@ def _telling_levels(findings: Findings, condition: Condition, besides: str = "")
 
 def looks(findings: Findings) -> dict[str, tuple[str, str]]:
     """Give each treatment the same colour and marker in every condition."""
-    names = _names(findings)
+    every = (treatment(row.levels, findings.others) for _, row in findings.rows())
+    names = list(dict.fromkeys(every))
     hues, markers = colours(names), itertools.cycle(MARKERS)
     return {name: (hues[name], marker) for name, marker in zip(names, markers, strict=False)}
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from httpbed.base import disk
 from httpbed.experiment.metric import METRICS
-from httpbed.report import markdown, notes, sections, svg, templating, terminal, terminal_report
+from httpbed.report import notes, sections, svg, templating, terminal, terminal_report
 from httpbed.report.answer import answer
 from httpbed.report.document import ReportInput
 from httpbed.report.sections import Document
@@ -90,11 +90,6 @@ def in_html(document: Document) -> str:
         script=Markup(script),  # noqa: S704 - our own file
         script_hash=f"sha256-{digest}",
     )
-
-
-def in_markdown(results: Results, findings: Findings) -> str:
-    """Return the report as Markdown."""
-    return markdown.render(document(results, findings, draws=False))
 
 
 def summary(results: Results, findings: Findings, report: Path | None) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from httpbed.base.units import format_count, format_share
 from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS
-from httpbed.report import experiment_words, manifest, matrix, notes, templating, treatments
-from httpbed.report.answer import answer, sums_up
+from httpbed.report import experiment_words, manifest, notes, templating, treatments
+from httpbed.report.answer import answer, named, sums_up
 from httpbed.report.document import (
     MAX_LISTED,
     SECTIONS,
@@ -38,10 +38,9 @@ from httpbed.report.phrasing import (
     listed,
     sentence_case,
     title,
-    treatment,
 )
 from httpbed.results.evidence import CheckSummary
-from httpbed.results.findings import Condition, Findings, Row
+from httpbed.results.findings import Findings
 from httpbed.store.results import Results
 
 MAX_UNFOLDED = 24
@@ -119,7 +118,7 @@ def _answer(source: ReportInput) -> Section:
 
 def _matrix(source: ReportInput) -> Section:
     findings = source.listed
-    drawn = matrix.matrix(findings, source.results.experiment.report)
+    drawn = treatments.matrix(findings, source.results.experiment.report)
     blocks: list[Block] = [
         Drawn(templating.part("matrix.html.j2", matrix=drawn, metric=title(findings.metric)))
     ]
@@ -227,16 +226,10 @@ def _completion(source: ReportInput) -> Section:
 def _reasons(findings: Findings, text: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """List why trials did not complete: treatment, outcome, number, reason."""
     return [
-        (_where(findings, text, condition, row), outcome, str(count), reason)
+        (named(findings, text, condition, row), outcome, str(count), reason)
         for condition, row in findings.rows()
         for (outcome, reason), count in row.tally.reasons.most_common()
     ]
-
-
-def _where(findings: Findings, text: Mapping[str, Any], condition: Condition, row: Row) -> str:
-    at = experiment_words.condition(text, condition.levels)
-    label = treatment(row.levels, findings.others)
-    return f"{label} at {at}" if at else label
 
 
 def _validity(source: ReportInput) -> Section:

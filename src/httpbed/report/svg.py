@@ -273,13 +273,5 @@ def legend(figure: VisibleFigure, signs: Mapping[str, Sign], columns: int) -> No
         )
         for name, (colour, marker, dashes) in signs.items()
     ]
-    figure.legend(
-        handles=lines,
-        loc="outside upper left",
-        ncols=min(columns, len(signs)),
-        frameon=False,
-        fontsize=9,
-        handlelength=1.8,
-        columnspacing=1.6,
-        borderpad=0,
-    )
+    columns = min(columns, len(signs))
+    figure.legend(handles=lines, loc="outside upper left", ncols=columns)

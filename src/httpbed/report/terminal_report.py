@@ -1,15 +1,15 @@
 """The report on a terminal: table, answer, evidence and notes, as wide as there is room.
 
 An interval always stands beside or below its value. Where the table is too wide, columns that need
-not be there are left out first, and named. Then intervals go below their values. In the last resort
-words are broken.
+not be there are left out first, and named. Then intervals go below their values, and the levels of
+all factors into one column. In the last resort words are broken.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -42,20 +42,20 @@ STYLES: Mapping[Tone, str] = {
 
 def show(document: Document, report: Path | None, out: Console) -> None:
     """Print the document; the path of the HTML report, if there is one, is the last line."""
-    shown = fitted(document.treatments, out.width - INDENT)
+    shown, left_out = fitted(document.treatments, out.width - INDENT)
     texts = [(section.id, section.line) for section in document.sections if section.line]
     texts += [("answer", str(replace(sentence, evidence=""))) for sentence in document.answer]
     texts += [("evidence", "; ".join(document.evidence))]
     texts += [("note", line) for line in document.notes]
-    if shown.left_out:
+    if left_out:
         text = (
-            f"{listed(shown.left_out)} left out, because {out.width} columns have no room for it;"
+            f"{listed(left_out)} left out, because {out.width} columns have no room for it;"
             " a wider terminal and the HTML report show it"
         )
         texts.append(("columns", text))
     programs = [("programs", ", ".join(document.programs))] if document.programs else []
     heading = [("question", document.question), *document.heading.pairs, *programs]
-    table = Padding(shown.table, (0, 0, 0, INDENT))
+    table = Padding(shown, (0, 0, 0, INDENT))
     terminal.show(out, (terminal.facts(heading), "", table, "", terminal.facts(texts)))
     if report is not None:
         show_path(report, out)
@@ -66,30 +66,38 @@ def show_path(report: Path, out: Console) -> None:
     terminal.show_facts([("report", str(report))], out)
 
 
-@dataclass(frozen=True)
-class FittedTable:
-    """A table that fits, and what it leaves out."""
-
-    table: Grid
-    left_out: tuple[str, ...] = ()
-
-
-def fitted(table: Table, width: int) -> FittedTable:
-    """Lay out a table in so many columns of text."""
+def fitted(table: Table, width: int) -> tuple[Grid, list[str]]:
+    """Lay out a table in so many columns of text; also return the headings that it leaves out."""
     every = [_visible(column) for column in table.columns if column.shown != "in HTML"]
     kept = [column for column in every if column.shown != "if there is room"]
-    narrow = (every, False), (kept, False), (kept, True)
-    for chosen, stacked, heading in (
+    layouts = (
         (every, False, width),
-        *((*one, MIN_HEADING) for one in narrow),
-    ):
+        (every, False, MIN_HEADING),
+        (kept, False, MIN_HEADING),
+        (kept, True, MIN_HEADING),
+        (_joined(kept), True, MIN_HEADING),
+    )
+    for chosen, stacked, heading in layouts:
         columns = [_narrow(column, heading, stacked=stacked) for column in chosen]
         least = sum(_min_width(column, stacked=stacked) + GAP for column in columns)
         if fits := least <= width:
             break
+    absent = (one for one in every if one not in kept and chosen is not every)
+    left_out = [" ".join(column.header.split()) for column in absent]
     widths = _widths(columns, width, stacked=stacked) if fits else [None] * len(columns)
-    left_out = tuple(" ".join(column.header.split()) for column in every if column not in chosen)
-    return FittedTable(_grid(columns, widths, stacked=stacked), left_out)
+    return _grid(columns, widths, stacked=stacked), left_out
+
+
+def _joined(columns: Sequence[Column]) -> list[Column]:
+    """Return columns with one for all levels in place of one for each factor."""
+    names = [column for column in columns if column.is_name]
+    if len(names) < 2:  # nothing to join
+        return [*columns]
+    header = ", ".join(" ".join(column.header.split()) for column in names)
+    rows = zip(*(column.cells for column in names), strict=True)
+    levels = (", ".join(cell.text for cell in cells) for cells in rows)
+    others = (column for column in columns if not column.is_name)
+    return [Column.of(header, levels, wraps=True, is_name=True), *others]
 
 
 def _widths(columns: Sequence[Column], room: int, *, stacked: bool) -> list[int | None]:

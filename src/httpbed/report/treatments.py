@@ -1,18 +1,25 @@
-"""The table of treatments: number of values, median, ratio to the base, and what else there is."""
+"""Every treatment of a report: as a matrix of its factors, and as a table.
+
+The matrix has one cell for each treatment, in rows and columns of its factors. The table has number
+of values, median, ratio to the base, and what else there is.
+"""
 
 from __future__ import annotations
 
+import itertools
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.base.units import format_share
+from httpbed.experiment.experiment import ReportOptions
+from httpbed.experiment.metric import METRICS
 from httpbed.report import experiment_words
-from httpbed.report.document import COLUMNS, Cell, Column, RowName, Table
-from httpbed.report.matrix import tone
+from httpbed.report.document import COLUMNS, Cell, Column, RowName, Table, Tone
 from httpbed.report.phrasing import (
     DASH,
+    FEW_BLOCKS,
     NumberFormat,
     agreeing_blocks,
     base_name,
@@ -31,7 +38,278 @@ from httpbed.report.phrasing import (
     treatment,
 )
 from httpbed.results.comparison import EQUAL_MARGIN, Ratio
+from httpbed.results.estimate import CONFIDENCE
 from httpbed.results.findings import Findings, Row
+from httpbed.results.log_ratio import Standing
+
+MAX_ROWS = 12
+"""Most rows of a matrix whose rows the experiment does not choose."""
+MAX_COLUMNS = 8
+"""Likewise."""
+MAX_PAGES = 6
+"""Matrices that are shown unfolded."""
+SHAPES: Mapping[Standing, str] = {"less": "▼", "more": "▲", "equal": "=", "open": "○"}
+Levels = tuple[str, ...]
+Ranks = Mapping[str, Mapping[str, int]]
+"""The place of each level among those of its factor."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The factors of rows, columns and pages."""
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    pages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One treatment."""
+
+    shape: str
+    main: str
+    """Its ratio; of a base, or without a ratio, its median."""
+    aside: str
+    """The interval, and why the ratio settles nothing."""
+    missing: str
+    """How many of its trials completed, if not all did: ``3/5``."""
+    tone: Tone
+    about: str
+    """The treatment and its median, in words."""
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """One combination of the levels of the row factors."""
+
+    headings: tuple[tuple[str, int], ...]
+    """Each level with the number of rows that it spans; 0 where an earlier row spans this one."""
+    cells: tuple[MatrixCell | None, ...]
+    """None where the design has no such treatment."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """One matrix."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[MatrixRow, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """All matrices of a report."""
+
+    corner: tuple[str, ...]
+    """Titles of the row factors."""
+    across: str
+    """Titles of the column factors."""
+    pages: tuple[Page, ...]
+    folded: tuple[Page, ...]
+    shapes: tuple[tuple[str, str], ...]
+    """Each shape that occurs, with what it means."""
+    by_chance: str
+    """How many of so many comparisons differ by chance; empty if that is less than one."""
+
+
+def matrix(findings: Findings, options: ReportOptions) -> Matrix:
+    """Arrange all treatments."""
+    axes = choose(findings, options)
+    pages = list(_pages(findings, axes))
+    rule = f"{FEW_BLOCKS} settle nothing"
+    unsettled = "within noise" if findings.clock == "real" else "the blocks differ too much"
+    why = [rule if word.startswith("n <") else unsettled for word in sorted(_why(findings))]
+    meanings: dict[Standing, str] = {
+        "less": "less",
+        "more": "more",
+        "equal": f"no difference: within {format_share(EQUAL_MARGIN)}",
+        "open": f"not settled: {', or '.join(why)}",
+    }
+    judgements = {row.ratio.judgement for _, row in findings.rows() if row.ratio}
+    compared = sum(row.ratio is not None for _, row in findings.rows())
+    return Matrix(
+        corner=tuple(map(title, axes.rows)),
+        across=", ".join(map(title, axes.columns)),
+        pages=tuple(pages[:MAX_PAGES]),
+        folded=tuple(pages[MAX_PAGES:]),
+        shapes=tuple((SHAPES[name], text) for name, text in meanings.items() if name in judgements),
+        by_chance=_by_chance(compared),
+    )
+
+
+def _by_chance(compared: int) -> str:
+    expected = (1 - CONFIDENCE) * compared
+    if expected < 1:
+        return ""
+    return (
+        f"Each cell is judged by itself: if no treatment differed from its base, about"
+        f" {expected:.0f} of {compared} would be called different by chance."
+    )
+
+
+def choose(findings: Findings, options: ReportOptions) -> Axes:
+    """Return the axes that the experiment names; what it does not name is chosen here."""
+    levels = _levels(findings)
+    varied = [name for name, some in levels.items() if len(some) > 1]
+    named = {
+        axis: tuple(name for name in getattr(options, axis) if name in varied)
+        for axis in ("rows", "columns", "pages")
+    }
+    left = [name for name in varied if not any(name in names for names in named.values())]
+    left.sort(key=lambda name: -len(levels[name]))
+    columns, rows = named["columns"], named["rows"]
+    if not columns and left:
+        compared = [name for name in left if name in findings.base] or left[:1]
+        chosen = set(_fitting(findings, compared, named["pages"], MAX_COLUMNS))
+        columns = tuple(name for name in levels if name in chosen)
+        left = [name for name in left if name not in chosen]
+    if not rows:
+        rows = tuple(_fitting(findings, left, named["pages"], MAX_ROWS))
+        left = [name for name in left if name not in rows]
+    few = len(_combinations(findings, rows)) <= MAX_COLUMNS < len(_combinations(findings, columns))
+    if few and not options.rows and not options.columns:
+        rows, columns = columns, rows
+    return Axes(rows, columns, (*named["pages"], *left))
+
+
+def _fitting(
+    findings: Findings, names: Sequence[str], pages: tuple[str, ...], most: int
+) -> Iterator[str]:
+    """Yield the first factor, and others as long as a page has few enough combinations."""
+    chosen: list[str] = []
+    for name in names:
+        together = (*pages, *chosen, name)
+        per_page = len(_combinations(findings, together)) / len(_combinations(findings, pages))
+        if not chosen or per_page <= most:
+            chosen.append(name)
+            yield name
+
+
+def _levels(findings: Findings) -> dict[str, list[str]]:
+    names = [*findings.others, *findings.network]
+    return {
+        name: list(dict.fromkeys(row.levels[name] for _, row in findings.rows())) for name in names
+    }
+
+
+def _combinations(findings: Findings, names: Sequence[str]) -> list[Levels]:
+    """Return the combinations of levels that occur, in the order of the levels."""
+    ranks = _ranks(findings)
+    return _in_order({_of(row, names) for _, row in findings.rows()}, names, ranks)
+
+
+def _ranks(findings: Findings) -> Ranks:
+    return {
+        name: {level: rank for rank, level in enumerate(some)}
+        for name, some in _levels(findings).items()
+    }
+
+
+def _in_order(found: Iterable[Levels], names: Sequence[str], ranks: Ranks) -> list[Levels]:
+    """Sort combinations of levels in the order of the levels."""
+    return sorted(
+        found, key=lambda at: [ranks[name][one] for name, one in zip(names, at, strict=True)]
+    )
+
+
+def _pages(findings: Findings, axes: Axes) -> Iterator[Page]:
+    """Yield the matrices; each treatment is looked at once, because there may be thousands."""
+    ranks, write = _ranks(findings), _CellWriter(findings)
+    pages: dict[Levels, dict[tuple[Levels, Levels], MatrixCell]] = {}
+    for _, row in findings.rows():
+        cells = pages.setdefault(_of(row, axes.pages), {})
+        cells[_of(row, axes.rows), _of(row, axes.columns)] = write.cell(row)
+    for at in _in_order(pages, axes.pages, ranks):
+        yield _page(axes, at, pages[at], ranks)
+
+
+def _page(
+    axes: Axes, page_levels: Levels, cells: Mapping[tuple[Levels, Levels], MatrixCell], ranks: Ranks
+) -> Page:
+    rows = _in_order({row for row, _ in cells}, axes.rows, ranks)
+    columns = _in_order({column for _, column in cells}, axes.columns, ranks)
+    return Page(
+        name=_name(axes.pages, page_levels),
+        columns=tuple(_name(axes.columns, one) for one in columns),
+        rows=tuple(
+            MatrixRow(headings, tuple(cells.get((row, column)) for column in columns))
+            for row, headings in zip(rows, _headings(axes.rows, rows), strict=True)
+        ),
+    )
+
+
+def _of(row: Row, names: Sequence[str]) -> Levels:
+    return tuple(row.levels[name] for name in names)
+
+
+def _name(names: Sequence[str], at: Levels) -> str:
+    return treatment(dict(zip(names, at, strict=True)), names) if names else ""
+
+
+def _headings(names: Sequence[str], rows: list[Levels]) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yield the headings of each row; equal outer levels of neighbours become one heading."""
+    for index, row in enumerate(rows):
+        texts = []
+        for depth, level in enumerate(row, start=1):
+            begins = index == 0 or rows[index - 1][:depth] != row[:depth]
+            spans = sum(1 for _ in _alike(rows[index:], depth)) if begins else 0
+            name = names[depth - 1]
+            texts.append((f"HTTP/{level}" if name == "http_version" else level, spans))
+        yield tuple(texts)
+
+
+def _alike(rows: list[Levels], depth: int) -> Iterator[Levels]:
+    """Yield the first rows, as long as they share so many levels with the first one."""
+    return itertools.takewhile(lambda row: row[:depth] == rows[0][:depth], rows)
+
+
+class _CellWriter:
+    """Writes treatments in the number format and with the words that all of them share."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._scale = table_format(findings)
+        self._gives_reason = len(_why(findings)) > 1
+
+    def cell(self, row: Row) -> MatrixCell:
+        """Write a treatment."""
+        findings, scale, ratio = self._findings, self._scale, row.ratio
+        name = treatment(row.levels, (*findings.network, *findings.others))
+        median = scale.bounded(row.estimate.median) if row.estimate else DASH
+        interval = bracketed(scale, row.estimate.interval) if row.estimate else ""
+        missing = done(row) if row.tally.completed < row.tally.planned else ""
+        about = f"{name}: {title(findings.metric)} {median} {interval}".rstrip()
+        if ratio is None:
+            return MatrixCell("", median, interval, missing, "base" if row.is_base else "", about)
+        gives_reason = ratio.judgement == "open" and self._gives_reason
+        reason = f" {open_word(ratio, findings.clock)}" if gives_reason else ""
+        return MatrixCell(
+            shape=SHAPES[ratio.judgement],
+            main=ratio_text(ratio.value),
+            aside=f"{ratio_brackets(ratio.interval)}{reason}".strip(),
+            missing=missing,
+            tone=tone(findings.metric, ratio),
+            about=about,
+        )
+
+
+def _why(findings: Findings) -> set[str]:
+    """Return why comparisons are open: too few blocks, noise, or both."""
+    ratios = [row.ratio for _, row in findings.rows() if row.ratio]
+    return {open_word(ratio, findings.clock) for ratio in ratios if ratio.judgement == "open"}
+
+
+def tone(metric: str, ratio: Ratio) -> Tone:
+    """Return ``better`` or ``worse`` for a settled ratio, else what it is."""
+    better, judgement = METRICS[metric].better, ratio.judgement
+    if judgement not in {"less", "more"}:
+        return "open" if judgement == "open" else "settled"
+    if better == "neither":
+        return "settled"
+    return "better" if better == ("lower" if judgement == "less" else "higher") else "worse"
+
 
 HEADER_WIDTH = 18
 """Letters of a heading before its words go to the next line."""

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import command_line
 import process_tree
-import stored_campaigns
 from git_repositories import git
 from httpbed.addons.gate import bisection
 from httpbed.addons.gate.bisection import BisectionError, Guilty, Measured
@@ -140,19 +138,6 @@ def test_revisions_that_do_not_differ_are_no_question(
         searched(history, lambda _: 1.0, tmp_path)
     with pytest.raises(BisectionError, match="good revision cannot be measured"):
         searched(history, lambda number: None if number == 0 else 1.0, tmp_path)
-
-
-def test_git_skips_a_revision_that_does_not_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    """Exit code 125, as ``git bisect run`` wants it, with the reason."""
-    (tmp_path / "slow.toml").write_text(stored_campaigns.SMALL)
-    httpbed = command_line.command(monkeypatch, capfdbinary)
-    words = ("--program", "curl=client", "--scenario", tmp_path / "slow.toml")
-    limit = ("--slower-than", "1 s", "--repository", tmp_path)
-    for build in ("exit 3", "true"):
-        code, _, err = httpbed("bisect", "--build", build, *words, *limit)
-        assert (code, "cannot be measured" in err) == (125, True)
 
 
 @pytest.mark.parametrize(

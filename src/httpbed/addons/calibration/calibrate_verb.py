@@ -18,7 +18,7 @@ from rich.text import Text
 from httpbed.addons.calibration import certificate
 from httpbed.addons.calibration.cell import SCALES, Cell, Finding, Scale, about
 from httpbed.base import units
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.machine import backend
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.cli import output_file
@@ -91,7 +91,7 @@ def command(
     from httpbed.addons.calibration.cell_runner import Bench
 
     chosen = _chosen(cells.all_cells(scale), words)
-    output_file.require_new_folder("--keep", keep)
+    require_none(output_file.new_folder_mistakes("--keep", keep))
     load = os.getloadavg()[0]
     with _Reporter(len(chosen)) as reporter:
         bench = Bench(_root(), SEED, backend.choose(link_backend))

@@ -89,7 +89,8 @@ def _percent(ratio: float) -> str:
 
 def show_table(shown: Table, out: Console) -> None:
     """Print a table of treatments."""
-    out.print(Padding(terminal_report.fitted(shown, out.width - 1).table, (0, 0, 0, 1)))
+    fitted, _ = terminal_report.fitted(shown, out.width - 1)
+    out.print(Padding(fitted, (0, 0, 0, 1)))
 
 
 def change_text(one: ComparedTreatment) -> str:

@@ -140,6 +140,5 @@ def _legend(figure: VisibleFigure, shown: Sequence[str]) -> None:
         handles=patches,
         loc="outside lower center",
         ncols=LEGEND_COLUMNS,
-        frameon=False,
         fontsize="small",
     )

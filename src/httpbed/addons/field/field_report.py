@@ -100,7 +100,7 @@ def show(measured: Measurement, out: Console) -> None:
     ]
     below = ["", *wrapped, "", "not controlled", *outside, *_wrapped(SEPARATE, out.width, "")]
     terminal.show(
-        out, [*map(Text, lines), fitted(table(measured), out.width).table, *map(Text, below)]
+        out, [*map(Text, lines), fitted(table(measured), out.width)[0], *map(Text, below)]
     )
 
 

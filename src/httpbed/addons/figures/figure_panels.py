@@ -116,27 +116,15 @@ def panel_grid(  # noqa: PLR0913 - each is a word of the layout
     for index, (panel, axes) in enumerate(by_panel.items()):
         axes.set_title(titles[panel], loc="left", fontsize=8.5, fontweight="bold")
         axes.tick_params(labelsize=8.5, labelbottom=index + columns >= count or not share[0])
-    _head(figure, words, legend, per_line)
-    return PanelGrid(figure, by_panel, columns)
-
-
-def _head(
-    figure: VisibleFigure, lines: Sequence[str], signs: Sequence[Artist], per_line: int
-) -> None:
-    """Write what the figure shows, and below it the signs of the series."""
     figure.legend(
-        handles=list(signs),
+        handles=list(legend),
         loc="outside upper left",
         ncols=per_line,
-        title="\n".join(lines).replace(NO_BREAK, " "),
+        title="\n".join(words).replace(NO_BREAK, " "),
         title_fontproperties={"weight": "bold", "size": 9},
         alignment="left",
-        frameon=False,
-        fontsize=9,
-        handlelength=1.6,
-        columnspacing=1.5,
-        borderpad=0,
     )
+    return PanelGrid(figure, by_panel, columns)
 
 
 def heading(placed: PlacedFigure, counts: Iterable[int]) -> str:

@@ -30,5 +30,9 @@ ADDON = Addon(
             "httpbed.addons.gate.bisect_verb",
         ),
     ),
+    absent_options={
+        "bisect --slower-than": "use --good and --bad: httpbed drives git bisect in a work tree of"
+        " its own",
+    },
     provides={"exports": ("httpbed.addons.gate.benchmark_formats:EXPORT",)},
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.addons.gate.git_repository import repository_option
-from httpbed.base import units
 from httpbed.base.errors import (
     ConfigError,
     Mistake,
-    RejectedValueError,
     collected,
     require_none,
     visible,
@@ -30,9 +27,6 @@ from httpbed.experiment.metric import METRICS
 
 if TYPE_CHECKING:  # statistics, and not for --help
     from httpbed.addons.gate.bisection import Guilty, Measured
-
-CANNOT_BE_TESTED = 125
-"""What ``git bisect run`` skips."""
 
 
 def _one_program(
@@ -49,8 +43,8 @@ def _one_program(
 
 
 @verb("bisect")
-@click.option("--good", metavar="REV", help="A revision that is fast enough.")
-@click.option("--bad", metavar="REV", help="A later revision that is too slow.")
+@click.option("--good", required=True, metavar="REV", help="A revision that is fast enough.")
+@click.option("--bad", required=True, metavar="REV", help="A later revision that is too slow.")
 @click.option(
     "--build",
     "command",
@@ -96,12 +90,6 @@ def _one_program(
     metavar="N",
     help="Blocks of each build; more than one only if the scenario has random losses.",
 )
-@click.option(
-    "--slower-than",
-    metavar="TIME",
-    help="In place of --good and --bad: build and measure the current folder, and exit with 0, 1"
-    " (slower) or 125, as git bisect run wants.",
-)
 @options.output_option(
     "A new folder for a campaign of each build, and the ends of the builds' output."
 )
@@ -110,8 +98,8 @@ def _one_program(
 def command(
     context: click.Context,
     *,
-    good: str | None,
-    bad: str | None,
+    good: str,
+    bad: str,
     command: str,
     program: tuple[str, str],
     scenario: Path,
@@ -119,7 +107,6 @@ def command(
     recipe_folders: tuple[Path, ...],
     metric: str,
     replicates: int,
-    slower_than: str | None,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -132,19 +119,17 @@ def command(
 
     httpbed bisect --good v1.2 --bad main --build make --program curl=src/curl --scenario slow.toml
 
-    Exit code 0: found. 1: not found. With --slower-than: 0 fast, 1 slow, 125 cannot be measured.
+    Exit code 0: found. 1: not found.
     """
-    mistakes = list[Mistake]()
-    with collected(mistakes):
-        limit_s = _limit(good, bad, slower_than, metric)
     # Statistics take a second to import, which --help need not wait for.
     from httpbed.addons.gate import bisection
     from httpbed.addons.gate.bisection import BuildMeasurement
 
+    mistakes = list[Mistake]()
     with collected(mistakes):
-        commits = bisection.resolve(repository, good, bad) if good and bad else None
+        commits = bisection.resolve(repository, good, bad)
     with collected(mistakes):
-        output_file.require_new_folder("-o", output)
+        require_none(output_file.new_folder_mistakes("-o", output))
     design = DesignOptions(clock="virtual", replicates=replicates)
     with collected(mistakes):
         loaded, catalog = experiment_argument.load(scenario, recipe_folders, design)
@@ -156,9 +141,6 @@ def command(
     bench = BuildMeasurement(command, *program, loaded, catalog, metric)
     with tempfile.TemporaryDirectory(prefix="httpbed-bisect-") as temporary:
         places = output or Path(temporary) / "campaigns"
-        if commits is None:
-            one = bench.measure(repository, "this revision", places / "here")
-            context.exit(_code(one, limit_s))
         try:
             with bisection.checkout(repository, Path(temporary) / "checkout") as tree:
 
@@ -177,44 +159,6 @@ def command(
     echo(json.dumps(as_values, indent=1) if as_json else _sentence(guilty, subject, metric))
     if output:
         say(f"campaigns: {output}")
-
-
-def _limit(good: str | None, bad: str | None, slower_than: str | None, metric: str) -> float:
-    """Return the limit of ``--slower-than`` in seconds; inf without it.
-
-    Raises:
-        ConfigError: With each option that is missing, or one too many.
-    """
-    mistakes, limit_s = [], math.inf
-    ends = {"--good": good, "--bad": bad}
-    if slower_than is None:
-        remedy = "name a revision, or use --slower-than"
-        mistakes += [Mistake(name, "is missing", remedy) for name, one in ends.items() if not one]
-    else:
-        reason = "has no meaning with --slower-than, which measures what is checked out"
-        remedy = "leave one of them out"
-        mistakes += [Mistake(name, reason, remedy) for name, one in ends.items() if one]
-        if METRICS[metric].unit != "s":
-            reason = f"is a time, and {metric} is none"
-            mistakes.append(Mistake("--slower-than", reason, "use --good and --bad"))
-        try:
-            limit_s = units.parse_duration(slower_than, example="380 ms")
-        except RejectedValueError as error:
-            mistakes.append(Mistake("--slower-than", error.reason, error.remedy))
-    require_none(mistakes)
-    return limit_s
-
-
-def _code(measured: Measured, limit_s: float) -> int:
-    """Say what a build took, and return the exit code for ``git bisect run``."""
-    from httpbed.report.phrasing import brief_duration
-
-    if not measured.values:
-        say(f"cannot be measured: {measured.reason}")
-        return CANNOT_BE_TESTED
-    name, value = max(measured.values.items(), key=lambda item: item[1])
-    say(f"{name}: {brief_duration(value)}, the limit is {brief_duration(limit_s)}")
-    return int(value > limit_s)
 
 
 def _sentence(guilty: Guilty, subject: str, metric: str) -> str:

@@ -81,7 +81,7 @@ def command(
     if output:
         with collected(mistakes):
             output_file.require_folder(output)
-            output_file.require_kinds(output, KINDS)
+            require_none(output_file.kind_mistakes(output, KINDS))
     if campaigns:
         with collected(mistakes):
             made = _commit(repository, commit)

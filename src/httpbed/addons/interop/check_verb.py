@@ -15,7 +15,7 @@ from httpbed.addons.interop import interop_session as checking
 from httpbed.addons.interop import pairings
 from httpbed.addons.interop.interop_session import CheckedProgram, InteropResult, PairingResult
 from httpbed.addons.interop.pairings import Pairing
-from httpbed.base.errors import HostError
+from httpbed.base.errors import HostError, require_none
 from httpbed.bed.machine import scratch
 from httpbed.cli import options, output_file
 from httpbed.cli.echo import aligned, echo, say
@@ -70,7 +70,7 @@ def command(
     Exit codes: 0 all passed; 1 one failed, or a declared ability has no installed counterpart; 2
     usage, or your own program cannot be run; 3 nothing is installed.
     """
-    output_file.require_new_folder("-o", output)
+    require_none(output_file.new_folder_mistakes("-o", output))
     known = catalog(recipe_folders)
     catalogs.require(known, names)
     install.require_user_programs(known[name] for name in names)

@@ -223,35 +223,13 @@ GLANCE_S = 1.0
 """How often a resting watcher looks whether the run still holds the campaign."""
 
 
-class Watched:
-    """A campaign as of the last reading, and its status."""
-
-    def __init__(self, directory: Path) -> None:
-        self._campaign = GrowingCampaign(directory)
-        self._experiment = self._campaign.results.experiment
-        self._metric = default_metric(self._campaign.results)
-
-    def refresh(self) -> bool:
-        """Read what is new; return whether anything changed."""
-        changed = self._campaign.refresh()
-        if self._campaign.results.experiment is not self._experiment:
-            self._experiment = self._campaign.results.experiment
-            self._metric = default_metric(self._campaign.results)
-        return changed
-
-    def document(self, *, running: bool) -> dict[str, Any]:
-        """Describe how far the campaign is."""
-        return document(self._campaign.results, self._metric, running=running)
-
-
 def once(directory: Path) -> dict[str, Any]:
     """Return the status of a campaign as a document.
 
     Raises:
         ConfigError: The folder is not a campaign.
     """
-    running = campaign_folder.is_locked(directory)  # first: what a run adds later is not missed
-    return Watched(directory).document(running=running)
+    return next(documents(directory))
 
 
 def documents(
@@ -264,16 +242,20 @@ def documents(
     Raises:
         ConfigError: The folder is not a campaign.
     """
-    running = campaign_folder.is_locked(directory)
-    watched = Watched(directory)
-    yield watched.document(running=running)
+    running = campaign_folder.is_locked(directory)  # first: what a run adds later is not missed
+    campaign = GrowingCampaign(directory)
+    yield _now(campaign, running=running)
     at_s = cpu_s()
     while running:
         _rest(directory, rest_s(cpu_s() - at_s), sleep)
         at_s = cpu_s()
         running = campaign_folder.is_locked(directory)
-        if _refreshed(watched, running=running) or not running:
-            yield watched.document(running=running)
+        if _refreshed(campaign, running=running) or not running:
+            yield _now(campaign, running=running)
+
+
+def _now(campaign: GrowingCampaign, *, running: bool) -> dict[str, Any]:
+    return document(campaign.results, default_metric(campaign.results), running=running)
 
 
 def rest_s(used_s: float) -> float:
@@ -288,10 +270,10 @@ def _rest(directory: Path, whole_s: float, sleep: Callable[[float], None]) -> No
         whole_s -= GLANCE_S
 
 
-def _refreshed(watched: Watched, *, running: bool) -> bool:
+def _refreshed(campaign: GrowingCampaign, *, running: bool) -> bool:
     """Read what is new; a run that replaces the campaign's files is read at the next time."""
     try:
-        return watched.refresh()
+        return campaign.refresh()
     except ConfigError:
         if running:
             return False
@@ -302,15 +284,14 @@ MAX_REASONS = 5
 """So many reasons are shown of each list; the others are counted."""
 ROWS_BESIDE = 7
 """Rows of the heading, the table's heading, the note and the lines between."""
-Document = Mapping[str, Any]
 
 
-def whole(status: Document, rows: int) -> RenderableType:
+def whole(status: Row, rows: int) -> RenderableType:
     """Lay out what a watch shows: what fits into so many rows."""
     return Group(Text(visible(heading(status))), details(status, rows))
 
 
-def details(status: Document, rows: int | None = None) -> RenderableType:
+def details(status: Row, rows: int | None = None) -> RenderableType:
     """Lay out what stands below the heading: everything, or what fits into so many rows."""
     damaged = [damage.Damage(one["place"], tuple(one["reasons"])) for one in status["damaged"]]
     facts = [("question", status["question"]), *_endings(status)]
@@ -323,13 +304,13 @@ def details(status: Document, rows: int | None = None) -> RenderableType:
     )
 
 
-def heading(status: Document) -> str:
+def heading(status: Row) -> str:
     """Say in a line how far a campaign is, and how its trials ended."""
     ended = f"{status['directory']}: {status['progress']}: {status['counts']}"
     return f"{ended}; {status['state']}"
 
 
-def _endings(status: Document) -> Iterator[tuple[str, str]]:
+def _endings(status: Row) -> Iterator[tuple[str, str]]:
     for key, reasons in (
         ("failures", status["failures"]),
         ("invalid", status["invalid_attempts"]),
@@ -345,7 +326,7 @@ def _endings(status: Document) -> Iterator[tuple[str, str]]:
         yield "latest", f"invalid attempt of {where}: {last['reason']}"
 
 
-def treatments(status: Document, most: int | None = None) -> RenderableType:
+def treatments(status: Row, most: int | None = None) -> RenderableType:
     """Lay out the estimates of the treatments, or of the first ones."""
     rows = status["treatments"]
     metric = status["metric"]

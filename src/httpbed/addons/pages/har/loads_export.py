@@ -36,7 +36,7 @@ from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.replay import bodies
 from httpbed.addons.pages.sites.site import FILES, Resource
 from httpbed.base import disk
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.base.user_file import Kind
 from httpbed.cli import output_file
 from httpbed.cli.exports import ExportChoice
@@ -172,7 +172,7 @@ def _require_own(folder: Path, kind: str) -> None:
     if foreign := [path for path in found if path.suffix != _SUFFIX[kind] or not path.is_file()]:
         reason = f"has other files, such as {foreign[0].name}"
         raise ConfigError([Mistake(f"-o {folder}", reason, "name a new or empty folder")])
-    output_file.require_kinds(folder, {path.name: _KINDS[kind] for path in found})
+    require_none(output_file.kind_mistakes(folder, {path.name: _KINDS[kind] for path in found}))
 
 
 def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:

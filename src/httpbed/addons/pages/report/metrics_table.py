@@ -19,7 +19,6 @@ from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.metric import METRICS
 from httpbed.report import treatments
 from httpbed.report.document import Cell, Column, ColumnMaker, Table
-from httpbed.report.matrix import SHAPES, tone
 from httpbed.report.phrasing import (
     DASH,
     NumberFormat,
@@ -30,6 +29,7 @@ from httpbed.report.phrasing import (
     ratio_text,
     sentence_case,
 )
+from httpbed.report.treatments import SHAPES, tone
 from httpbed.results.estimate import Interval
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.store.results import Results

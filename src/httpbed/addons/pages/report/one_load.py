@@ -25,7 +25,6 @@ from httpbed.store.results import Results
 MAX_FAILED = 5
 MAX_TEXT = 200
 """Characters of a page's own words that are shown."""
-SLOWEST = 3
 
 
 def plots(trial: PageTrial) -> list[Plot]:
@@ -57,9 +56,6 @@ def lines(trial: PageTrial) -> Iterator[tuple[str, str]]:
     yield "seen", ", ".join(_visual_progress(load)) or "no pictures"
     yield "times", ", ".join(_times(load)) or "none told"
     yield "requests", "; ".join(_requests(load)) or "none"
-    slowest = sorted(timing.fetched(load), key=_took_s, reverse=True)[:SLOWEST]
-    for name, one in zip(waterfall.short_names(slowest), slowest, strict=True):
-        yield "slowest", f"{name}: {', '.join(_spent(one))}"
     failed = [request for request in load.requests if request.failed]
     for one in failed[:MAX_FAILED]:
         yield "failed", f"{_cut(one.url)}: {_cut(one.failed)}"
@@ -155,18 +151,6 @@ def _requests(load: BrowserLoad) -> Iterator[str]:
 
 def _counted(names: Iterator[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in Counter(names).most_common())
-
-
-def _took_s(one: PageRequest) -> float:
-    span = timing.queued_until_whole(one)
-    return span[1] - span[0] if span else 0.0
-
-
-def _spent(one: PageRequest) -> Iterator[str]:
-    spent: Counter[str] = Counter()
-    for phase in waterfall.bars(one):
-        spent[phase.kind] += phase.end_s - phase.begin_s  # type: ignore[assignment]
-    yield from (f"{kind} {brief_duration(spent[kind])}" for kind in waterfall.KINDS if spent[kind])
 
 
 def _cut(text: str) -> str:
