@@ -29,6 +29,7 @@ INDENT = 1
 """Blanks before the table."""
 GAP = 2
 """Blanks between columns."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 MIN_HEADING = 9
 """Letters in a line of a heading, however narrow its cells are."""
 STYLES: Mapping[Tone, str] = {
@@ -145,10 +146,9 @@ def _narrow(column: Column, least: int, *, stacked: bool) -> Column:
     widest = max((cell_len(line) for text in texts for line in text.split("\n")), default=0)
     width = max(widest, least)
     lines = list[str]()
-    for text in column.header.split("\n"):
-        is_coverage = text.startswith("[")
-        lines += [text] if is_coverage else textwrap.wrap(text, width, break_long_words=False)
-    return replace(column, header="\n".join(lines))
+    for text in column.header.replace(" %", f"{NO_BREAK}%").split("\n"):
+        lines += textwrap.wrap(text, width, break_long_words=False)
+    return replace(column, header="\n".join(lines).replace(NO_BREAK, " "))
 
 
 def _text(cell: Cell, *, stacked: bool) -> Text:
