@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,20 +114,29 @@ def _table(
     from httpbed.cli import output_file, table_files
     from httpbed.store import query
 
-    (results,) = _read([_only(directories)])
-    table, form = query.tidy(results), table_files.JSON if as_json else kind or "csv"
+    form, mistakes = table_files.JSON if as_json else kind or "csv", [*_several(directories)]
+    if output is not None:
+        with collected(mistakes):
+            output_file.require(output, table_files.FILES[form])
+    (results,) = _read(directories, mistakes)
+    table = query.tidy(results)
     if output is None:
         table_files.write(table, sys.stdout.buffer, form)
         return
-    output_file.require(output, table_files.FILES[form])
     disk.write_output(output, table_files.content(table, form))
 
 
-def _read(directories: Sequence[Path]) -> list[Results]:
+def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Results]:
+    """Read campaigns, unless something is wrong with the command line.
+
+    :raises ConfigError: with these mistakes and those of the campaigns.
+    """
     from httpbed.cli import campaign_folders
     from httpbed.store import damage
 
-    campaigns = campaign_folders.read(directories)
+    with collected(mistakes):
+        campaigns = campaign_folders.read(directories)
+    require_none(mistakes)
     for line in (line for one in campaigns for line in damage.lines(one.damaged, one.directory)):
         echo(f"note: {line}", err=True)
     lost = [one.directory for one in campaigns if one.damaged and not one.trials.num_rows]
@@ -138,11 +147,11 @@ def _read(directories: Sequence[Path]) -> list[Results]:
     return campaigns
 
 
-def _only(directories: tuple[Path, ...]) -> Path:
+def _several(directories: Sequence[Path]) -> Iterator[Mistake]:
+    """Yield the mistake of several campaigns where one is written."""
     if len(directories) > 1:
         reason = f"{len(directories)} campaigns do not fit into one table of observations"
-        raise ConfigError([Mistake("DIR", reason, "name one, or add --dataset -o FOLDER")])
-    return directories[0]
+        yield Mistake("DIR", reason, "name one, or add --dataset -o FOLDER")
 
 
 def _added(
@@ -161,15 +170,17 @@ def _added(
     if choice.output is None and not export.is_one_file:
         reason = f"is missing: {given} writes {export.what} into a folder"
         mistakes.append(Mistake("-o", reason, "add -o FOLDER"))
-    with collected(mistakes):
-        campaigns = _read(directories if export.takes_several else [_only(directories)])
-    require_none(mistakes)
+    if not export.takes_several:
+        mistakes += _several(directories)
     from httpbed.cli import output_file
 
-    if export.is_one_file and choice.output:
-        output_file.require(choice.output, export.is_one_file)
-    elif not export.is_one_file:
-        output_file.require_folder(choice.folder)
+    if choice.output is not None:
+        with collected(mistakes):
+            if export.is_one_file:
+                output_file.require(choice.output, export.is_one_file)
+            else:
+                output_file.require_folder(choice.output)
+    campaigns = _read(directories, mistakes)
     for line in export.write(campaigns, choice):
         echo(line, err=True)
 

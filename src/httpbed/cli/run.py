@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from httpbed.base.clock import Clock
+from httpbed.base.errors import Mistake, collected, require_none
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
@@ -84,7 +85,10 @@ def command(
     def load(clock: Clock | None) -> tuple[LoadedExperiment, Catalog]:
         return experiment_argument.load(file, recipe_folders, replace(design, clock=clock))
 
-    loaded, catalog = load(clock_choice.typed(clock))
+    mistakes = list[Mistake]()
+    with collected(mistakes):
+        loaded, catalog = load(clock_choice.typed(clock))
+    require_none([*mistakes, *options.campaign_place_mistakes(output)])
     directory = output or Path("-".join(_folder_words(loaded.experiment.name, design)))
     chosen = settings(backend.choose(link_backend), jobs=jobs, keep=keep, added=added)
     if clock == AUTO or (clock is None and _is_left_to_httpbed(loaded)):
