@@ -53,6 +53,10 @@ def test_phases_become_causes_and_the_handshake_divides_the_wait(tmp_path: Path)
     assert found["path"] == pytest.approx(0.051)  # a round trip of 50 ms
     assert found["server"] == pytest.approx(0.200)
     assert found["unknown"] == pytest.approx(0.400)
+    assert isinstance(one, Explained)
+    time, cause, *_ = one.sentences()
+    assert "link" not in time
+    assert cause.startswith("Of what is known, server cost most, 200 ms")
 
 
 def test_without_a_handshake_the_wait_is_unknown(tmp_path: Path) -> None:

@@ -128,7 +128,8 @@ class Divided(Place):
                 break
             if name == "unknown" or cost == 0:
                 continue
-            begin = f"{name} cost most" if len(texts) == 1 else f"then {name}"
+            known = "of what is known, " if costs.get("unknown", 0) > cost else ""
+            begin = f"{known}{name} cost most" if len(texts) == 1 else f"then {name}"
             took = f"{duration_text(cost)} ({_share(cost, whole)})"
             texts.append(sentence_case(f"{begin}, {took}: {self._how(name)}"))
         if own >= BUSY_SHARE * whole:
