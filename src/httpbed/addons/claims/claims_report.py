@@ -379,7 +379,7 @@ def _statistic(stated: StatedClaim) -> str:
         return "correlation " if stated.estimate == "correlation" else "rank correlation "
     if stated.knee:
         return "exponent lower by "
-    if stated.estimate == "variation":
+    if stated.estimate == "variation" and not stated.share_in:
         return "coefficient of variation " + ("higher by " if stated.minus else "")
     return ""
 

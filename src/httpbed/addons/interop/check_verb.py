@@ -16,6 +16,7 @@ from httpbed.addons.interop import pairings
 from httpbed.addons.interop.interop_session import CheckedProgram, InteropResult, PairingResult
 from httpbed.addons.interop.pairings import Pairing
 from httpbed.base.errors import HostError, require_none
+from httpbed.base.units import format_count
 from httpbed.bed.machine import scratch
 from httpbed.cli import options, output_file
 from httpbed.cli.echo import aligned, echo, say
@@ -133,7 +134,7 @@ def lines(result: InteropResult) -> Iterator[str]:
     yield ""
     yield (
         f"{_passed(result.pairings)} pairings, {_passed(result.refusals)} refusals,"
-        f" {len(result.programs)} implementations"
+        f" {format_count(len(result.programs), 'implementation')}"
     )
 
 
