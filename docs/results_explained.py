@@ -33,7 +33,9 @@ def section(file: Path) -> Iterator[str]:
         " was lifted; that page also counts the cells that did not run again yet."
     )
     head = ["campaign", "slower", "cells", "spends more on", "confirmed"]
-    yield table(head, [[*names, *_row(some)] for names, some in groups.items()])
+    studies = [study for study, _ in groups]
+    order = sorted(groups, key=lambda names: (studies.index(names[0]), names[1]))
+    yield table(head, [[*names, *_row(groups[names])] for names in order])
 
 
 def _slower(cell: Cell) -> str:
