@@ -196,9 +196,9 @@ def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> l
 def pair(results: Results, why: tuple[str, str]) -> list[Row]:
     """Return a trial of each of two treatments, of the block in which they differ as usual.
 
-    Trials of a block meet the same draws. So one that differs as the medians do stands for all, and
-    the typical trial of one treatment may meet an unusual one of the other. Without a block of both
-    it is the typical trial of each.
+    Trials of a block meet the same draws. The typical trial of one treatment may meet an unusual
+    trial of the other, so the block is that in which the ratio of the two is nearest to that of
+    their medians. Without a block of both it is the typical trial of each.
 
     :raises ConfigError: when a name has no trial, or fits several treatments.
     """
