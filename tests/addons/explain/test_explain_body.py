@@ -9,7 +9,7 @@ import pytest
 
 import stored_campaigns
 from httpbed.addons.explain import explain_body, page_report
-from httpbed.addons.explain.again import Again, loaded_trials
+from httpbed.addons.explain.again import Again, ladders, loaded_trials
 from httpbed.addons.explain.explain_report import Shown
 from httpbed.addons.explain.page_report import ShownLoads, Unread
 from httpbed.addons.pages import loads
@@ -93,6 +93,12 @@ def test_a_trial_beyond_the_campaigns_first_scale_runs_again(tmp_path: Path) -> 
         chosen = {(trial.block, treatment_key(trial.levels))}
         (again,) = loaded_trials(results, chosen, how).trials
         assert (again.id, again.levels) == (trial.id, trial.levels)
+
+
+def test_nothing_runs_again_where_no_trial_could_be_divided(tmp_path: Path) -> None:
+    results = page_campaign(tmp_path / "campaign", only={"http_version": "none"})
+    assert ladders(results, [], Again(CATALOG, tmp_path / "again", tmp_path, ONE, None)) == {}
+    assert not (tmp_path / "again").exists()
 
 
 def test_the_page_follows_no_link_out_of_a_campaign(

@@ -192,8 +192,9 @@ def ladders(
     :raises ConfigError: when the experiment cannot be read.
     :raises HostError: when this machine cannot run trials.
     """
-    chosen = {explained.cell for explained in climbing}
-    loaded = loaded_trials(results, chosen, how)
+    if not climbing:  # none could be divided, or two took the same time
+        return {}
+    loaded = loaded_trials(results, {explained.cell for explained in climbing}, how)
     options = PlanOptions(keep=kept(loaded, how), backend=backend.choose(None))
     setup = campaign_setup.make_setup(loaded, how.catalog, options, say=say)
     trials = {(trial.block, treatment_key(trial.levels)): trial for trial in loaded.trials}
