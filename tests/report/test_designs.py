@@ -123,7 +123,7 @@ def test_competitors_are_listed_with_the_client_s_share() -> None:
     printed = io.StringIO()
     reports.show(results, findings, None, terminal.console(printed))
     texts = " ".join(printed.getvalue().split())
-    assert "competes client (implementation curl, HTTP version 1.1, host other), server" in texts
+    assert "competes client (curl, HTTP/1.1, host other), server" in texts
     assert "workload (kind download, size 2 MB), after 100 ms" in texts
     assert "40.00 % 0.712" in texts
     assert "HTTP/3 at 2 % loss on client-server: nothing was shared" in texts

@@ -214,10 +214,7 @@ def test_a_competitor_is_written_key_by_key() -> None:
     """As the file has it, with its tables in parentheses."""
     ((key, text),) = experiment_words.further(DOCUMENT)
     assert key == "competes"
-    assert text == (
-        "after 1 s, client (implementation curl, HTTP version 2, host rival), server"
-        " (implementation nginx, host server)"
-    )
+    assert text == "after 1 s, client (curl, HTTP/2, host rival), server (nginx, host server)"
 
 
 def test_a_condition_names_the_link_that_it_is_about() -> None:
@@ -235,5 +232,5 @@ def test_a_hand_over_is_written_with_the_levels_of_its_factors() -> None:
     }
     factors = {"kind": ["route", "blackhole"], "after": ["1 MB", "2 MB"]}
     assert [*experiment_words.further({"handover": handover, "factors": factors})] == [
-        ("hand-over", "links wifi, cellular, kind route | blackhole, when (delivered 1 MB | 2 MB)")
+        ("hand-over", "links (wifi, cellular), kind route | blackhole, when delivered 1 MB | 2 MB")
     ]

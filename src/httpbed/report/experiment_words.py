@@ -31,20 +31,20 @@ def text_of(document: Document, node: object) -> str:
     if is_reference(node) and isinstance(node, Mapping):
         return " | ".join(document.get("factors", {}).get(node["factor"], ("?",)))
     if isinstance(node, Mapping):
-        forms = ("{} ({})" if _is_table(part) else "{} {}" for part in node.values())
-        texts = (text_of(document, part) for part in node.values())
-        return ", ".join(
-            form.format(title(key), text)
-            for form, key, text in zip(forms, node, texts, strict=True)
-        )
+        return ", ".join(_entry(key, text_of(document, part)) for key, part in node.items())
     if isinstance(node, list):
         between = "; " if any(isinstance(part, Mapping) for part in node) else ", "
         return between.join(text_of(document, part) for part in node) or NONE
     return str(node).lower() if isinstance(node, bool) else str(node)
 
 
-def _is_table(node: object) -> bool:
-    return isinstance(node, Mapping) and not is_reference(node)
+def _entry(key: str, text: str) -> str:
+    """Write a key and its value; a program and its HTTP version need no key."""
+    if key == "implementation":
+        return text
+    if key == "http_version":
+        return f"HTTP/{text}"
+    return f"{title(key)} ({text})" if ", " in text else f"{title(key)} {text}"
 
 
 @dataclass(frozen=True)
