@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 
 import matplotlib as mpl
 import numpy as np
@@ -17,7 +18,9 @@ from httpbed.addons.explain.transfer import NS
 from httpbed.report.figures import STYLE, WIDE_IN, Plot
 from httpbed.report.svg import INK, SINCE, VisibleFigure
 
-ROW_IN = 0.34
+ROW_IN, LINE_IN = 0.34, 0.16
+MAX_NAME = 34
+"""Letters in a line of a treatment's name beside its bar."""
 LEGEND_COLUMNS = 4
 LEGEND_ROW_IN = 0.2
 SHOWN_SHARE = 0.002
@@ -30,14 +33,16 @@ MAX_BANDS = 600
 def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:
     """Draw the division of each trial as one bar, with the names of the treatments."""
     shown = _shown([divided for _, divided in rows])
+    names = [wrap(name, MAX_NAME) for name, _ in rows]
     legend_in = LEGEND_ROW_IN * -(-len(shown) // LEGEND_COLUMNS)
     with mpl.rc_context(STYLE):
-        size = (WIDE_IN, ROW_IN * len(rows) + 0.7 + legend_in)
+        row_in = max(ROW_IN, *(LINE_IN * len(lines) for lines in names))
+        size = (WIDE_IN, row_in * len(rows) + 0.7 + legend_in)
         figure = VisibleFigure(figsize=size, layout="constrained")
         axes = figure.subplots()
         for place, (_, divided) in enumerate(rows):
             _bar(axes, place, divided)
-        axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+        axes.set_yticks(range(len(rows)), ["\n".join(lines) for lines in names])
         axes.invert_yaxis()
         subjects = dict.fromkeys(divided.subject for _, divided in rows)
         axes.set_xlabel(f"time of {' or '.join(subjects)} (s)")
