@@ -312,7 +312,9 @@ def _line(row: Mapping[str, Any], alike: Collection[str]) -> str:
         saved[1:] = [f"{saved_s:.3g} s", _share(saved_s, row)]
     elif "lifted_s" not in row:
         saved[0] = "not tried"
-    ratios = [f"{_published_ratio(row):.2f}", f"{http3_s / http2_s:.2f}"]
+    published, again = _published_ratio(row), http3_s / http2_s
+    other_way = ", the other way" if (published > 1) != (again > 1) else ""
+    ratios = [f"{published:.2f}", f"{again:.2f}{other_way}"]
     differs = ", ".join(part for part in _condition(row) if part not in alike)
     return f"| {' | '.join([differs, *ratios, _causes(row), *saved])} |"
 
