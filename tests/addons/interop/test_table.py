@@ -51,7 +51,7 @@ def test_a_result_without_failures_is_short() -> None:
         "  client  HTTP  nginx",
         "  curl    2     ok",
         "",
-        "1 of 1 pairings, 1 of 1 refusals, 1 implementations",
+        "1 of 1 pairings, 1 of 1 refusals, 1 implementation",
     ]
 
 
