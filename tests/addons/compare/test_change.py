@@ -11,7 +11,7 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.addons.compare import regression
+from httpbed.addons.compare import change
 from httpbed.experiment.trial import Record, Trial
 
 TEXT = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 8").replace(
@@ -48,10 +48,10 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_change_above_the_share_fails(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Not below it, and not without the option; both medians are in milliseconds."""
-    assert regression.report_change(changed, "markdown", 0.1) == 0
-    assert regression.report_change(changed, "markdown", None) == 0
+    assert change.report_change(changed, "markdown", 0.1) == 0
+    assert change.report_change(changed, "markdown", None) == 0
     capsys.readouterr()
-    assert regression.report_change(changed, "markdown", 0.01) == 1
+    assert change.report_change(changed, "markdown", 0.01) == 1
     rows = [one for one in capsys.readouterr().out.splitlines() if one.startswith("| HTTP/3")]
     before, after = re.findall(r"([\d.]+) ms", rows[0])
     assert float(after) / float(before) == pytest.approx(1.05, abs=1e-3)
@@ -61,7 +61,7 @@ def test_json_has_the_change_beside_the_findings(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One object, with a row for each treatment without its build."""
-    assert regression.report_change(changed, "json", 0.01) == 1
+    assert change.report_change(changed, "json", 0.01) == 1
     values = json.loads(capsys.readouterr().out)
     assert values["change"]["verdict"] == "regression"
     assert len(values["treatments"]) == 2 * len(values["change"]["treatments"])
@@ -80,11 +80,11 @@ def test_a_treatment_without_a_result_fails(
         lost = trial.levels == {**trial.levels, "build": "new", "http_version": "3"}
         return stored_campaigns.record(trial, kind="failed" if lost else "completed")
 
-    assert regression.report(builds(tmp_path / "c", ends), "text") == 1
+    assert change.report(builds(tmp_path / "c", ends), "text") == 1
     assert "new, HTTP/3" in capsys.readouterr().err
     unchanged = builds(tmp_path / "all", slower(0.0))
-    assert regression.report(unchanged, "text") == 0
-    assert regression.report_change(unchanged, "text", 0.01) == 0
+    assert change.report(unchanged, "text") == 0
+    assert change.report_change(unchanged, "text", 0.01) == 0
 
 
 def test_a_gate_on_one_folder_compares_its_builds(httpbed: Command, changed: Path) -> None:

@@ -147,13 +147,13 @@ def command(
         context.exit(_by_both_clocks(load, catalog, directory, chosen, as_json=as_json))
     loaded, chosen = clock_choice.loaded_by(clock, load, catalog, directory, chosen)
     run.execute(loaded, catalog, directory, chosen, answers_early=True)
-    from httpbed.addons.compare import regression  # statistics, which a run begins without
+    from httpbed.addons.compare import change  # statistics, which a run begins without
 
     shown = options.chosen_format(form, as_json=as_json)
     if against:
-        code = regression.report_change(directory, shown, fail_above)
+        code = change.report_change(directory, shown, fail_above)
     else:
-        code = regression.report(directory, shown)
+        code = change.report(directory, shown)
     echo(f"experiment file: {directory / 'experiment.toml'}", err=True)
     context.exit(code)
 

@@ -19,11 +19,9 @@ every block passes, whatever their number.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -31,23 +29,16 @@ from scipy import stats
 
 from httpbed.addons.compare import campaign_comparison, diff_table
 from httpbed.addons.compare.campaign_comparison import ComparedTreatment, Levels, levels_of, median
-from httpbed.base.errors import visible
 from httpbed.base.units import format_count, format_share
-from httpbed.cli import run
-from httpbed.cli.echo import echo, say
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
-from httpbed.report import markdown, publish, terminal, terminal_report
+from httpbed.report import markdown
 from httpbed.report.document import Cell, Column, Table, Tone
-from httpbed.report.phrasing import few, listed, whole_treatment
 from httpbed.report.terminal import Console
-from httpbed.results import log_ratio, selection
+from httpbed.results import log_ratio
 from httpbed.results import sample as samples
-from httpbed.results.comparison import EQUAL_MARGIN
-from httpbed.results.findings import Findings, find
 from httpbed.results.log_ratio import LogRatio
 from httpbed.results.sample import Sample, Tally
-from httpbed.store import query
 from httpbed.store.results import Results
 
 GateVerdict = Literal["pass", "regression", "inconclusive", "refused"]
@@ -317,73 +308,3 @@ def values(changes: Sequence[TreatmentChange], metric: str, margin: float) -> Ma
 def _values(change: TreatmentChange) -> Mapping[str, Any]:
     verdict = {"verdict": change.verdict, "reason": change.reason}
     return {**diff_table.compared_values(change), **verdict}
-
-
-# What a comparison says after its run: the report, the change of a build, the exit code.
-
-
-def report(directory: Path, form: str) -> int:
-    """Print the report of a comparison, and return the exit code."""
-    return _exit_code(run.report(directory, form))
-
-
-def report_change(directory: Path, form: str, fail_above: float | None) -> int:
-    """Print what the new build changed, beside the report, and return the exit code.
-
-    Args:
-        directory: The campaign, which ran both builds.
-        form: One of ``options.FORMATS``; Markdown has the change alone.
-        fail_above: The share by which a treatment may be worse; None: the change fails nothing.
-    """
-    results = query.read(directory)
-    findings = find(results)
-    margin = EQUAL_MARGIN if fail_above is None else fail_above
-    metric = findings.metric
-    changes = compare_builds(results, metric, margin)
-    found: GateVerdict = "refused" if findings.selected else verdict(changes)
-    last = _closing(found, findings, changes)
-    if form == "text":
-        out = terminal.console()
-        terminal_report.show(publish.document(results, findings, draws=False), None, out)
-        show(changes, metric, out)
-        echo(last)
-    document = publish.document(results, findings)
-    path = publish.save(document, directory)
-    if form == "json":
-        change = {**values(changes, metric, margin), "verdict": found}
-        summary = {**publish.summary(results, findings, path), "change": change}
-        echo(json.dumps(summary, indent=1))
-    elif form == "markdown":
-        question = results.experiment.question
-        text = in_markdown(question, changes, metric, document.notes, last)
-        echo(text, nl=False)
-    else:
-        terminal_report.show_path(path, terminal.console())
-    fails = fail_above is not None and found in {"regression", "refused"}
-    return 1 if fails else _exit_code(findings)
-
-
-def _closing(found: GateVerdict, findings: Findings, changes: tuple[TreatmentChange, ...]) -> str:
-    match found:
-        case "refused":
-            arms = "; ".join(map(selection.in_words, findings.selected))
-            return visible(f"change: refused: {arms}")
-        case "regression":
-            return f"change: regression: {listed(causes(changes))}"
-        case "inconclusive":
-            return "change: inconclusive: the blocks cannot exclude a regression"
-    return "change: pass"
-
-
-def _exit_code(findings: Findings) -> int:
-    """Return 1 if a treatment has no result, else as every run does."""
-    lacking = list(_without_result(findings))
-    if lacking and not run.every_trial_failed(findings.tally):
-        say(f"no result: {'; '.join(few(lacking, 'treatments'))}")
-    return 1 if lacking else run.exit_code(findings.tally)
-
-
-def _without_result(findings: Findings) -> Iterator[str]:
-    for _, row in findings.rows():
-        if row.estimate is None:
-            yield whole_treatment(row.levels)
