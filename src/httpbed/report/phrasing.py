@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from httpbed.base import units
@@ -14,6 +14,8 @@ from httpbed.results.estimate import CONFIDENCE, Interval
 from httpbed.results.findings import Findings, Row
 from httpbed.results.sample import Bounded
 
+Namer = Callable[[Mapping[str, str]], str]
+"""Names a treatment, given its levels."""
 DASH = "\N{EN DASH}"
 FEW_BLOCKS = f"fewer than {MIN_BLOCKS} blocks"
 
@@ -202,6 +204,25 @@ def treatment(levels: Mapping[str, str], names: Iterable[str]) -> str:
 def whole_treatment(levels: Mapping[str, str]) -> str:
     """Name a treatment by all of its levels; without a factor it is the only one."""
     return treatment(levels, levels) if levels else "the only treatment"
+
+
+def shared_levels(treatments: Collection[Mapping[str, str]]) -> dict[str, str]:
+    """Return the levels that different treatments share."""
+    first = next(iter(treatments), {})
+    same = {
+        name: level
+        for name, level in first.items()
+        if all(other[name] == level for other in treatments)
+    }
+    return same if same != first else {}
+
+
+def naming(treatments: Collection[Mapping[str, str]]) -> Namer:
+    """Return what names some treatments by the levels that they do not share."""
+    shared = shared_levels(treatments)
+    return lambda levels: whole_treatment(
+        {name: level for name, level in levels.items() if name not in shared}
+    )
 
 
 def treatment_in_sentence(levels: Mapping[str, str], names: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ import stored_campaigns
 from httpbed.addons.explain import explain_body, page_report
 from httpbed.addons.explain.again import Again, ladders, loaded_trials
 from httpbed.addons.explain.explain_report import Shown
-from httpbed.addons.explain.page_report import ShownLoads, Unread
+from httpbed.addons.explain.page_report import Row, ShownLoads, Unread
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.loads import PageTrial
@@ -25,16 +25,21 @@ from httpbed.report import terminal, terminal_report
 from httpbed.report.phrasing import brief_duration
 from httpbed.results import attempts
 from httpbed.store import query
+from httpbed.store.results import Results
 from page_campaigns import page_campaign
 
 CATALOG = catalogs.load()
+
+
+def _rows(results: Results) -> list[tuple[Results, Row]]:
+    return [(results, row) for row in attempts.valid(results)]
 
 
 def test_loads_of_pages_are_explained_by_their_critical_paths(
     tmp_path: Path,
 ) -> None:
     results = page_campaign(tmp_path)
-    found = page_report.read(results, [*attempts.valid(results)][:6], CATALOG).values()
+    found = page_report.read(results, _rows(results)[:6], CATALOG).values()
     assert len(found["loads"]) == 6
     for one in found["loads"]:
         assert sum(one["shares"].values()) == pytest.approx(one["seconds"], abs=1e-4)
@@ -49,7 +54,7 @@ def test_a_terminal_names_the_load_of_each_row(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     results = page_campaign(tmp_path)
-    shown = page_report.read(results, [*attempts.valid(results)][:2], CATALOG)
+    shown = page_report.read(results, _rows(results)[:2], CATALOG)
     terminal_report.show(shown.document(draws=False), None, terminal.console())
     lines = capsys.readouterr().out.splitlines()
     for path in shown.paths:
@@ -61,7 +66,7 @@ def test_a_load_that_cannot_be_read_is_named_beside_the_others(
     tmp_path: Path,
 ) -> None:
     results = page_campaign(tmp_path, only={"http_version": "2"})
-    found = page_report.read(results, [*attempts.valid(results)][:6], CATALOG).values()
+    found = page_report.read(results, _rows(results)[:6], CATALOG).values()
     assert {one["levels"]["http_version"] for one in found["loads"]} == {"2"}
     assert found["not_explained"]
 
@@ -134,7 +139,7 @@ def test_a_load_that_fetched_nothing_says_why_and_where_to_look(tmp_path: Path) 
     load = BrowserLoad("https://server/", "refused", "net::ERR_QUIC_PROTOCOL_ERROR")
     one = Unread("1/t", PageTrial(1, "t", 1, {}, "failed", load), "failed")
     results = page_campaign(tmp_path, only={"http_version": "none"})
-    (answer,) = map(str, ShownLoads(results, [], [one]).document(draws=False).answer)
+    (answer,) = map(str, ShownLoads(results, [{}], [], [one]).document(draws=False).answer)
     assert "1/t failed, and its browser fetched nothing (refused: net::ERR_QUIC" in answer
     assert "httpbed report DIR --trial 1/t" in answer
 
@@ -157,7 +162,7 @@ def test_a_load_that_was_cut_off_says_that_its_path_is_not_whole(tmp_path: Path)
 def test_a_load_that_was_cut_off_is_compared_with_none(tmp_path: Path) -> None:
     results = page_campaign(tmp_path)
     rows = {row["http_version"]: row for row in attempts.valid(results) if row["block"] == 1}
-    pair = page_report.read(results, [rows["2"], rows["3"]], CATALOG)
+    pair = page_report.read(results, [(results, rows[version]) for version in "23"], CATALOG)
     assert pair.values()["difference"]
     whole, cut = pair.found
     late = replace(cut.path.trial, outcome="timed out")
@@ -176,3 +181,17 @@ def test_packets_that_the_kernel_carried_count_as_none(tmp_path: Path) -> None:
     assert not page_report.needs_packets(results, row, is_compared=True)
     kernels = replace(results, manifest={**results.manifest, "link": {"backend": "tbf"}})
     assert page_report.needs_packets(kernels, row, is_compared=True)
+
+
+def test_treatments_are_named_by_what_they_do_not_share(tmp_path: Path) -> None:
+    results = page_campaign(tmp_path)
+    rows = {row["http_version"]: row for row in attempts.valid(results) if row["block"] == 1}
+    alone = page_report.read(results, [(results, rows["2"])], CATALOG)
+    pair = page_report.read(results, [(results, rows[version]) for version in "23"], CATALOG)
+    assert [path.name for path in pair.paths] == ["HTTP/2", "HTTP/3"]
+    shared = dict(pair.document(draws=False).heading.pairs)["in common"]
+    for name, level in pair.treatments[0].items():
+        if name != "http_version":
+            assert level in shared
+            assert level in alone.paths[0].name
+    assert "in common" not in dict(alone.document(draws=False).heading.pairs)

@@ -11,7 +11,7 @@ def test_a_report_says_once_what_each_cause_means() -> None:
     """A list of treatments repeats costs, not definitions."""
     transfer = WindowSender(300, lambda sent: 10 + sent // 10).transfer()
     one = Explained(1, "a", {}, 1, "completed", divide(transfer), None, transfer)
-    first, second = (str(text) for text in explain_report._summaries([one, one]))
+    first, second = (str(text) for text in explain_report._summaries([one, one], str))
     meanings = [cause.meaning for cause in BY_NAME.values() if cause.meaning in first]
     assert meanings
     assert not any(meaning in second for meaning in meanings)

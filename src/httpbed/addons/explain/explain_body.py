@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log
 from pathlib import Path
@@ -30,7 +30,7 @@ from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import Shown
 from httpbed.addons.explain.explanation import explain, explained, place_of, typical_rows
 from httpbed.addons.explain.lifts import Rung
-from httpbed.addons.explain.page_report import ShownLoad, ShownLoads, Unread
+from httpbed.addons.explain.page_report import ShownLoads
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.critical_path import goal_of
 from httpbed.addons.pages.loads import METRIC_OF_PAGES
@@ -160,16 +160,13 @@ def _explain_pages(
         how = again.exact(results, {place_of(results, row).cell for row in rows}, how)
     is_missing = partial(page_report.needs_packets, results, is_compared=is_pair)
     found = _with_packets(results, rows, how, is_missing)
-    every, unread = list[ShownLoad](), list[Unread]()
-    for read_from, row in found.rows:
-        some = page_report.read(read_from, [row], catalog)
-        every += some.found
-        unread += some.unread
-    if not every:
-        more = f", and so for {len(unread) - 1} more" if unread[1:] else ""
-        reason = f"has no load to explain: {unread[0].sentence()}{more}"
-        raise ConfigError([Mistake(str(results.directory), reason, unread[0].remedy)])
-    shown = ShownLoads(results, every, unread, found.notes, is_pair)
+    shown = page_report.read(results, found.rows, catalog)
+    if not shown.found:
+        first, *others = shown.unread
+        more = f", and so for {len(others)} more" if others else ""
+        reason = f"has no load to explain: {first.sentence()}{more}"
+        raise ConfigError([Mistake(str(results.directory), reason, first.remedy)])
+    shown = replace(shown, notes=found.notes, is_pair=is_pair)
     if how and tries:
         metric = results.experiment.report.metric
         read = partial(page_division.of_attempt, metric=metric)

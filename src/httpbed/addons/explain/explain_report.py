@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from httpbed.addons.explain import difference, explain_figures, outline
@@ -12,7 +13,6 @@ from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.explanation import (
     Divided,
     Explained,
-    Place,
     Unexplained,
     duration_text,
     explain,
@@ -41,7 +41,15 @@ from httpbed.report.document import (
     SectionMaker,
     Table,
 )
-from httpbed.report.phrasing import Sentence, brief_duration, listed, whole_treatment
+from httpbed.report.phrasing import (
+    Namer,
+    Sentence,
+    brief_duration,
+    listed,
+    naming,
+    shared_levels,
+    title,
+)
 from httpbed.report.sections import Document
 from httpbed.results import attempts
 from httpbed.results.sample import scenario
@@ -78,11 +86,6 @@ READING = (
 )
 
 
-def title(one: Place) -> str:
-    """Name a trial by its treatment."""
-    return whole_treatment(one.levels)
-
-
 @dataclass(frozen=True)
 class Shown:
     """What ``httpbed explain`` shows of a campaign."""
@@ -100,33 +103,40 @@ class Shown:
         """The trials that were divided."""
         return explained(self.found)
 
+    @cached_property
+    def _name(self) -> Namer:
+        return naming([one.levels for one in self.found])
+
     def _ladder(self, one: Explained) -> Sequence[Rung]:
         return self.ladders.get((one.block, one.trial), ())
 
     def _answers(self) -> Iterator[Sentence]:
         for answer in self.found:
-            name = f"{title(answer)}: " if len(self.found) > 1 else ""
+            name = f"{self._name(answer.levels)}: "
             if isinstance(answer, Unexplained):
                 text = f"trial {answer.block}/{answer.trial} cannot be divided: {answer.reason}"
-                yield Sentence(f"{title(answer)}: {text}")
+                yield Sentence(name + text)
                 continue
+            name = name if len(self.found) > 1 else ""
             yield Sentence(name + ". ".join(answer.sentences()))
             yield from (Sentence(name + rung.sentence()) for rung in self._ladder(answer))
         if pair := difference.of(self.known):
-            names = title(pair.fast), title(pair.slow)
+            names = self._name(pair.fast.levels), self._name(pair.slow.levels)
             yield Sentence(pair.sentence(*names))
             if self.is_pair and (closing := pair.closing(*names, self._ladder(pair.slow))):
                 yield Sentence(closing)
         elif self.is_pair and len(self.known) == len(self.found):
-            yield Sentence(difference.absence({title(one): one.outcome for one in self.known}))
+            outcomes = {self._name(one.levels): one.outcome for one in self.known}
+            yield Sentence(difference.absence(outcomes))
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document."""
         return document(
             self.results,
-            table(self.known),
+            [one.levels for one in self.found],
+            table(self.known, self._name),
             tuple(self._answers()),
-            evidence=tuple(_evidence(self.known)),
+            evidence=tuple(_evidence(self.known, self._name)),
             sections=tuple(self._sections(draws=draws)),
             notes=tuple(self.notes),
         )
@@ -134,13 +144,14 @@ class Shown:
     def _sections(self, *, draws: bool) -> Iterator[Section]:
         yield from notes_sections(self.notes)
         if self.known:
-            yield Section("division", "Where the time went", (*blocks(self.known, draws=draws),))
-        yield from ladder_sections([(one, self._ladder(one)) for one in self.known])
+            shown = (*blocks(self.known, self._name, draws=draws),)
+            yield Section("division", "Where the time went", shown)
+        yield from ladder_sections([(one, self._ladder(one)) for one in self.known], self._name)
         if self.known and draws:
             figures = tuple(
                 block
                 for one in self.known[:MAX_BANDS]
-                for block in (Heading(title(one)), Figure(explain_figures.bands(one)))
+                for block in (Heading(self._name(one.levels)), Figure(explain_figures.bands(one)))
             )
             yield Section("bands", "Over time", figures)
 
@@ -169,7 +180,7 @@ class Shown:
 
 
 def ladder_sections(
-    climbed: Sequence[tuple[Explained, Sequence[Rung]]],
+    climbed: Sequence[tuple[Explained, Sequence[Rung]]], name: Namer
 ) -> Iterator[Section]:
     """Yield the section of what was lifted, if anything was."""
     rows = [(one, rung) for one, ladder in climbed for rung in ladder]
@@ -181,7 +192,7 @@ def ladder_sections(
         Column.of("saved", (_saved(rung) for _, rung in rows), right=True),
         Column.of("confirmed", ("yes" if rung.confirmed else "no" for _, rung in rows)),
     )
-    names = tuple(RowName(title(one), rung.lift.what) for one, rung in rows)
+    names = tuple(RowName(name(one.levels), rung.lift.what) for one, rung in rows)
     caption = "Each row also lifts what the rows above it lift, if that saved something."
     table = Table("Ladder", caption, columns, names, name_header="with")
     yield Section("ladder", "What lifting each limit saves", (table,))
@@ -196,6 +207,7 @@ def notes_sections(notes: Sequence[str]) -> Iterator[Section]:
 
 def document(  # noqa: PLR0913 - a document has these parts
     results: Results,
+    treatments: Collection[Mapping[str, str]],
     division: Table,
     answers: tuple[Sentence, ...],
     *,
@@ -205,6 +217,10 @@ def document(  # noqa: PLR0913 - a document has these parts
 ) -> Document:
     """Return what explains trials of a campaign as a document; its sections follow the answers."""
     made_by = results.manifest
+    heading = [("link", line) for line in experiment_words.sentences(results.document)]
+    if shared := shared_levels(treatments):
+        levels = (f"{title(name)} {level}" for name, level in shared.items())
+        heading.append(("in common", ", ".join(levels)))
     return Document(
         name=results.experiment.name,
         question=f"Why did it take so long? {results.experiment.question}",
@@ -212,9 +228,7 @@ def document(  # noqa: PLR0913 - a document has these parts
         started=str(made_by.get("started", "")),
         clock=manifest.clock(made_by),
         programs=manifest.versions(made_by),
-        heading=Facts(
-            tuple(("link", line) for line in experiment_words.sentences(results.document))
-        ),
+        heading=Facts(tuple(heading)),
         treatments=division,
         answer=answers,
         notes=notes,
@@ -231,44 +245,45 @@ def _saved(rung: Rung) -> str:
     return "" if rung.saved_s is None else brief_duration(rung.saved_s)
 
 
-def blocks(known: Sequence[Divided], *, draws: bool) -> Iterator[Block]:
+def blocks(known: Sequence[Divided], name: Namer, *, draws: bool) -> Iterator[Block]:
     """Yield what shows the division of trials."""
     if draws:
-        yield Figure(explain_figures.bars([(title(divided), divided) for divided in known]))
+        yield Figure(explain_figures.bars([(name(divided.levels), divided) for divided in known]))
     yield Paragraph(READING)
-    yield details(known)
+    yield details(known, name)
 
 
-def table(known: Sequence[Divided]) -> Table:
+def table(known: Sequence[Divided], name: Namer) -> Table:
     """Return the table for terminal and Markdown; many trials have a row each, few a column."""
-    names = _columns(known)
-    columns = _by_trial(known, names) if len(known) > MAX_BESIDE else _by_cause(known, names)
+    causes = _columns(known)
+    layout = _by_trial if len(known) > MAX_BESIDE else _by_cause
+    columns = layout(known, causes, name)
     return Table("Division", "What the time was spent on", tuple(columns), brief=True)
 
 
-def _by_cause(known: Sequence[Divided], names: Sequence[str]) -> Iterator[Column]:
+def _by_cause(known: Sequence[Divided], causes: Sequence[str], name: Namer) -> Iterator[Column]:
     """Yield a column of costs for each trial, the whole in the last row."""
-    yield Column.of("cause", (*names, OTHER, "whole"), is_name=True)
+    yield Column.of("cause", (*causes, OTHER, "whole"), is_name=True)
     for divided in known:
         costs = divided.division.costs()
-        rest = sum(value for name, value in costs.items() if name not in names)
-        cells = [_cell(costs.get(name, 0), divided) for name in names]
+        rest = sum(value for cause, value in costs.items() if cause not in causes)
+        cells = [_cell(costs.get(cause, 0), divided) for cause in causes]
         whole = Cell(duration_text(divided.division.whole))
-        yield Column(title(divided), (*cells, _cell(rest, divided), whole), right=True)
+        yield Column(name(divided.levels), (*cells, _cell(rest, divided), whole), right=True)
 
 
-def _by_trial(known: Sequence[Divided], names: Sequence[str]) -> Iterator[Column]:
+def _by_trial(known: Sequence[Divided], causes: Sequence[str], name: Namer) -> Iterator[Column]:
     """Yield a column of shares for each cause."""
-    yield Column.of("trial", map(title, known), is_name=True)
+    yield Column.of("trial", (name(divided.levels) for divided in known), is_name=True)
     yield Column.of(
         "time", (duration_text(divided.division.whole) for divided in known), right=True
     )
     costs = [divided.division.costs() for divided in known]
-    rest = [sum(value for name, value in cost.items() if name not in names) for cost in costs]
-    every = [(name, [cost.get(name, 0) for cost in costs]) for name in names]
-    for name, values in [*every, (OTHER, rest)]:
+    rest = [sum(value for each, value in cost.items() if each not in causes) for cost in costs]
+    every = [(cause, [cost.get(cause, 0) for cost in costs]) for cause in causes]
+    for cause, values in [*every, (OTHER, rest)]:
         cells = (_share(value, one) for value, one in zip(values, known, strict=True))
-        yield Column.of(name.replace(" ", "\n"), cells, right=True)
+        yield Column.of(cause.replace(" ", "\n"), cells, right=True)
 
 
 def _share(ns: int, one: Divided) -> str:
@@ -285,26 +300,26 @@ def _columns(known: Sequence[Divided]) -> list[str]:
     return [name for name in BY_NAME if name in dearest and shares[name] >= 0.02]
 
 
-def details(known: Sequence[Divided]) -> Table:
+def details(known: Sequence[Divided], name: Namer) -> Table:
     """Return a row for each cause of each trial."""
     rows = [
-        (title(divided), name, divided.division.costs().get(name, 0), forces.get(name, 0), divided)
+        (divided, cause, divided.division.costs().get(cause, 0), forces.get(cause, 0))
         for divided in known
         for forces in [divided.division.forces()]
-        for name in BY_NAME
-        if name in forces or name in divided.division.costs()
+        for cause in BY_NAME
+        if cause in forces or cause in divided.division.costs()
     ]
     columns = (
-        Column("cost", tuple(_cell(cost, one) for _, _, cost, _, one in rows), right=True),
-        Column("in force", tuple(_cell(force, one) for _, _, _, force, one in rows), right=True),
-        Column.of("how sure", (_surety(one, name) for _, name, _, _, one in rows)),
-        Column.of("lifted by", (BY_NAME[name].lifted_by for _, name, _, _, _ in rows), wraps=True),
+        Column("cost", tuple(_cell(cost, one) for one, _, cost, _ in rows), right=True),
+        Column("in force", tuple(_cell(force, one) for one, _, _, force in rows), right=True),
+        Column.of("how sure", (_surety(one, cause) for one, cause, _, _ in rows)),
+        Column.of("lifted by", (BY_NAME[cause].lifted_by for _, cause, _, _ in rows), wraps=True),
     )
     return Table(
         "Every cause",
         "Every cause, with what it cost and for how long it was in force",
         columns,
-        tuple(RowName(name, cause) for name, cause, _, _, _ in rows),
+        tuple(RowName(name(one.levels), cause) for one, cause, _, _ in rows),
         name_header="cause",
     )
 
@@ -322,11 +337,11 @@ def _cell(ns: int, one: Divided) -> Cell:
     return Cell(f"{duration_text(ns)} ({100 * share:.0f} %)" if ns else "", share=share)
 
 
-def _evidence(known: Iterable[Explained]) -> Iterator[str]:
+def _evidence(known: Iterable[Explained], name: Namer) -> Iterator[str]:
     for row in known:
         packets = len(row.transfer.data) + len(row.transfer.answers)
         remarks = "; ".join(("", *row.transfer.remarks, *_kernel(row)))
-        yield f"{title(row)}: trial {row.block}/{row.trial}, {packets} packets{remarks}"
+        yield f"{name(row.levels)}: trial {row.block}/{row.trial}, {packets} packets{remarks}"
 
 
 def _kernel(row: Explained) -> Iterator[str]:
@@ -360,6 +375,11 @@ def _rows(source: ReportInput) -> Sequence[Mapping[str, Any]]:
     return source.once("typical rows", lambda: typical_rows(results, attempts.valid(results)))
 
 
+def _name(source: ReportInput) -> Namer:
+    """Name treatments by the factors whose levels differ in the campaign."""
+    return naming([source.results.levels(row) for row in _rows(source)])
+
+
 def _typical(source: ReportInput) -> list[Divided]:
     """Divide the typical trial of each treatment: by its packets, or else by its timeline."""
     return source.once("explain", lambda: [*_divisions(source)])
@@ -389,16 +409,17 @@ def _section(source: ReportInput) -> Section | None:
     outlines = _typical(source)
     if not outlines:
         return None
+    name = _name(source)
     shown: list[Block] = [
-        Listing(tuple(_summaries(outlines))),
-        *blocks(outlines, draws=source.draws),
+        Listing(tuple(_summaries(outlines, name))),
+        *blocks(outlines, name, draws=source.draws),
     ]
     if any(isinstance(one, outline.Outline) for one in outlines):
         shown.append(Paragraph(COARSE, "httpbed explain DIR", FINER))
     return Section("explain", "Where the time went", tuple(shown))
 
 
-def _summaries(outlines: Sequence[Divided]) -> Iterator[Sentence]:
+def _summaries(outlines: Sequence[Divided], name: Namer) -> Iterator[Sentence]:
     """Say what took the time of each trial, and what a cause means where it comes first."""
     said = set[str]()
     for one in outlines:
@@ -407,23 +428,23 @@ def _summaries(outlines: Sequence[Divided]) -> Iterator[Sentence]:
             meaning = next((end for end in _MEANINGS if text.endswith(end)), "")
             texts.append(text.removesuffix(meaning) if meaning in said else text)
             said.add(meaning)
-        yield Sentence(f"{title(one)}: {'. '.join(texts)}")
+        yield Sentence(f"{name(one.levels)}: {'. '.join(texts)}")
 
 
 def _held(source: ReportInput) -> Iterator[str]:
     """Say which windows hold which treatments."""
-    names, outlines = defaultdict[str, list[str]](list), _typical(source)
+    held, outlines, name = defaultdict[str, list[str]](list), _typical(source), _name(source)
     for one in outlines:
         share = one.division.costs().get("fixed window", 0) / max(1, one.division.whole)
         if one.held and share >= HELD_SHARE:
-            names[str(one.held.of or "a window of no known knob")].append(title(one))
+            held[str(one.held.of or "a window of no known knob")].append(name(one.levels))
     pages = [*_pages(source)]
     for row, load in pages:
         if load and load.share >= HELD_SHARE:
-            names[str(load.of)].append(whole_treatment(source.results.levels(row)))
+            held[str(load.of)].append(name(source.results.levels(row)))
     total, every = len(outlines) + len(pages), len(_rows(source))
     read = f"{total} treatments" if total == every else f"the {total} treatments that were read"
-    for window, some in names.items():
+    for window, some in held.items():
         count = f"{len(some)} of {read}" if every > 1 else "the only treatment"
         who = f"{listed(some[:MAX_HELD])}{', ...' if len(some) > MAX_HELD else ''}"
         yield f"{window} holds {count}, below what the link carries: {who}"

@@ -42,7 +42,7 @@ from httpbed.report.document import (
     Section,
     Table,
 )
-from httpbed.report.phrasing import Sentence, listed, title
+from httpbed.report.phrasing import Namer, Sentence, listed, naming, title
 from httpbed.report.sections import Document
 from httpbed.results.sample import scenario
 from httpbed.store.results import Results
@@ -152,11 +152,17 @@ class ShownLoads:
     """What ``httpbed explain`` shows of a campaign of page loads."""
 
     results: Results
+    treatments: Sequence[Mapping[str, str]]
+    """The levels of each, those without a load as well."""
     found: Sequence[ShownLoad]
     unread: Sequence[Unread]
     notes: Sequence[str] = ()
     is_pair: bool = False
     """Whether the difference of two treatments is the question."""
+
+    @cached_property
+    def _name(self) -> Namer:
+        return naming(self.treatments)
 
     @property
     def paths(self) -> list[LoadPath]:
@@ -180,6 +186,7 @@ class ShownLoads:
         """Return it as a document; the waterfalls are in the campaign's report."""
         return explain_report.document(
             self.results,
+            self.treatments,
             critical_path_report.shares_table(self.paths),
             tuple(self._answers()),
             evidence=tuple(
@@ -200,7 +207,8 @@ class ShownLoads:
                 (one.divided, one.ladder)
                 for one in self.found
                 if isinstance(one.divided, ExplainedLoad)
-            ]
+            ],
+            self._name,
         )
         tables = [critical_path_report.steps_table([path]) for path in self.paths]
         reading = Paragraph(critical_path_report.READING)
@@ -208,8 +216,8 @@ class ShownLoads:
 
     def _of_responses(self, *, draws: bool) -> Iterator[Block]:
         responses = [one.responses for one in self.divided]
-        yield explain_report.table(responses)
-        yield from explain_report.blocks(responses, draws=draws)
+        yield explain_report.table(responses, self._name)
+        yield from explain_report.blocks(responses, self._name, draws=draws)
         yield responses_table(self.divided)
         if draws:
             for one in self.divided[: explain_report.MAX_BANDS]:
@@ -301,20 +309,26 @@ def responses_table(found: Sequence[ExplainedLoad]) -> Table:
     return Table("Responses", caption, tuple(columns), names, name_header="response")
 
 
-def read(results: Results, rows: Sequence[Row], catalog: Catalog) -> ShownLoads:
-    """Read the critical paths of trials that load pages, and what their packets show."""
-    found, unread = list[ShownLoad](), list[Unread]()
-    for row in rows:
-        trial = loads.read(results, row)
-        path = critical_path_report.of_trial(results, trial) if trial else None
+def read(results: Results, rows: Sequence[tuple[Results, Row]], catalog: Catalog) -> ShownLoads:
+    """Read the critical paths of trials that load pages, and what their packets show.
+
+    Each row comes with the campaign that it is of: its own, or that of its repetition.
+    """
+    treatments = [campaign.levels(row) for campaign, row in rows]
+    found, unread, name = list[ShownLoad](), list[Unread](), naming(treatments)
+    for campaign, row in rows:
+        trial = loads.read(campaign, row)
+        path = None
+        if trial:
+            path = critical_path_report.of_trial(campaign, trial, name(trial.levels))
         if trial is None or path is None:
             unread.append(Unread(f"{row['block']}/{row['trial']}", trial, row["outcome"]))
             continue
         held = None
-        if timeline := page_timeline.read(results, trial):
-            described = scenario(results, trial.levels)
+        if timeline := page_timeline.read(campaign, trial):
+            described = scenario(campaign, trial.levels)
             held = page_windows.of_load(timeline, trial.load, described, catalog)
-        left = explanation.remains(results, row, catalog)
+        left = explanation.remains(campaign, row, catalog)
         divided = left if isinstance(left, Unexplained) else page_division.of_path(left, path)
         found.append(ShownLoad(path, divided, held))
-    return ShownLoads(results, found, unread)
+    return ShownLoads(results, treatments, found, unread)

@@ -40,7 +40,7 @@ from httpbed.cli.echo import echo
 from httpbed.programs.catalog import Catalog
 from httpbed.report import markdown, terminal, terminal_report
 from httpbed.report.document import Facts
-from httpbed.report.phrasing import Sentence
+from httpbed.report.phrasing import Sentence, whole_treatment
 from httpbed.report.sections import Document
 
 MAX_LINES = 20
@@ -109,7 +109,7 @@ class _Shown:
             clock="",
             programs=(),
             heading=Facts((("evidence", f"{self.path.name}, a {self.found.kind}"), *self._lines())),
-            treatments=explain_report.table(known),
+            treatments=explain_report.table(known, whole_treatment),
             answer=tuple(Sentence(". ".join(one.sentences())) for one in known),
             notes=tuple(self.found.notes),
             evidence=tuple(_evidence(known)),

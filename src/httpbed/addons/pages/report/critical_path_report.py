@@ -14,7 +14,7 @@ from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import waterfall
 from httpbed.experiment.scenario import Scenario
 from httpbed.report.document import Cell, Column, RowName, Table
-from httpbed.report.phrasing import brief_duration, sentence_case, title, treatment
+from httpbed.report.phrasing import brief_duration, sentence_case, title
 from httpbed.results.sample import scenario
 from httpbed.store.results import Results
 
@@ -39,11 +39,8 @@ class LoadPath:
     trial: PageTrial
     path: CriticalPath
     parts: PaintParts | None
-
-    @property
-    def name(self) -> str:
-        """The trial's treatment."""
-        return treatment(self.trial.levels, self.trial.levels)
+    name: str
+    """Of its treatment, beside the others that are shown."""
 
     def resource(self, request: PageRequest | None) -> str:
         """Name a resource on the path."""
@@ -57,12 +54,13 @@ class LoadPath:
         ]
 
 
-def of_trial(results: Results, trial: PageTrial) -> LoadPath | None:
+def of_trial(results: Results, trial: PageTrial, name: str = "") -> LoadPath | None:
     """Read the path of a trial's load; None if it fetched nothing."""
-    return of_load(trial, scenario(results, trial.levels), results.experiment.report.metric)
+    described, metric = scenario(results, trial.levels), results.experiment.report.metric
+    return of_load(trial, described, metric, name)
 
 
-def of_load(trial: PageTrial, described: Scenario, metric: str) -> LoadPath | None:
+def of_load(trial: PageTrial, described: Scenario, metric: str, name: str = "") -> LoadPath | None:
     """Read the path of a load up to the moment of a metric; None if it fetched nothing."""
     link, way = described.bottleneck()
     path = critical_path.critical_path(
@@ -71,7 +69,9 @@ def of_load(trial: PageTrial, described: Scenario, metric: str) -> LoadPath | No
         rate_bit_s=described.topology.links[link].directions()[way].mean_bit_s(),
         goal=critical_path.goal_of(metric),
     )
-    return LoadPath(trial, path, critical_path.paint_parts(trial.load)) if path else None
+    if path is None:
+        return None
+    return LoadPath(trial, path, critical_path.paint_parts(trial.load), name)
 
 
 def sentences(one: LoadPath) -> Iterator[str]:

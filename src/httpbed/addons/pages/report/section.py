@@ -92,8 +92,10 @@ def _scenes(findings: Findings, results: Results) -> Iterator[Block]:
         if unseen := [name for name in shown if name not in seen]:
             yield Paragraph(f"Without pictures: {listed(unseen)}.")
         yield from map(Figure, _plots(shown, seen, number))
-        paths = [critical_path_report.of_trial(results, one.typical) for one in shown.values()]
-        if known := [path for path in paths if path]:
+        paths = (
+            critical_path_report.of_trial(results, one.typical, name) for name, one in shown.items()
+        )
+        if known := [*filter(None, paths)]:
             yield critical_path_report.shares_table(known)
             yield Paragraph(critical_path_report.READING, "httpbed explain DIR", "has every step.")
         if scene.left_out:
