@@ -66,7 +66,7 @@ def well_behaved() -> dict[str, SenderTransfer | SharedTransfer]:
         if network.beside:
             flows = 1 + len(network.beside)
             rates, lost = [RATE_BIT_S / flows] * flows, [0.01] * flows
-            split = Split(rates, {"p50": 0.02, "p95": 0.03}, 1.0, lost, [0.3] * flows)
+            split = Split(rates, 0.03, lost, [0.3] * flows)
             transfers[network.name] = SharedTransfer(network, split)
         else:
             transfers[network.name] = alone(network.name, flight(at_rate()))
@@ -124,7 +124,7 @@ BROKEN: list[tuple[str, SenderTransfer | SharedTransfer, str]] = [
     ),
     (
         "beside cubic",
-        split("beside cubic", queue_delay_s={"p95": 0.5}),
+        split("beside cubic", queue_delay_p95_s=0.5),
         "5.2.1 beside CUBIC: queue, p95",
     ),
     ("beside bbr", split("beside bbr", lost=[0.0, 0.1]), "5.2.1 beside BBR: lost of the other"),

@@ -1,4 +1,4 @@
-"""Reading the shares of a competition from its packet log."""
+"""Reading how flows share a link from its packet log."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.conformance import competition, conformance_session, networks
+from httpbed.addons.conformance.networks import Beside
 from httpbed.addons.conformance.sender import Sender
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.store.packet_log import COLUMNS
 
 SENDER = Sender("nginx", "1.1", None, "cubic", "cubic")
-NETWORK = competition.networks([SENDER, SENDER], "smoke")[0]
+NETWORK = competition.shared("one", 1, (Beside(SENDER),), 30)
 MS = 10**6
 
 
@@ -28,12 +29,13 @@ def log(folder: Path, *rows: str) -> Path:
     return path
 
 
-def test_shares_come_from_each_flows_own_link(tmp_path: Path) -> None:
+def test_rates_come_from_each_flows_own_link(tmp_path: Path) -> None:
     """The first flow has three packets for each packet of the second."""
     first, second = (networks.access(flow) for flow in range(2))
     rows = [row(ms, second if ms % 40 == 0 else first) for ms in range(0, 30_000, 10)]
     found = conformance_session.split_of(NETWORK, log(tmp_path, *rows))
-    assert found.shares == pytest.approx([0.75, 0.25], abs=0.01)
+    first_bit_s, second_bit_s = found.rates_bit_s
+    assert first_bit_s == pytest.approx(3 * second_bit_s, rel=0.02)
 
 
 def test_a_log_without_one_of_the_flows_is_refused(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def transfers(**of: Floats) -> Transfers:
     """Return trials of ``sender`` and of the references, with the same points in each network."""
 
     def trials(points: Floats) -> Transfers:
-        split = Split((5e6, 5e6), {"p95": 0.03}, 1.0, (0.0, 0.0), (19.0, 19.0), (points, cloud(9)))
+        split = Split((5e6, 5e6), 0.03, (0.0, 0.0), (19.0, 19.0), (points, cloud(9)))
         return Transfers(NETWORKS, [], [SharedTransfer(network, split) for network in NETWORKS])
 
     references = {name: trials(points) for name, points in of.items() if name != "sender"}

@@ -55,14 +55,5 @@ def test_a_documented_command_can_be_planned(line: str) -> None:
         client=said["client"],
     )
     sender = choose(CATALOG, asked)
-    if against := said["against"]:
-        others = [
-            choose(CATALOG, sender_selection.competitor(one, asked.client)) for one in against
-        ]
-        assert conformance_session.prepare_competition(
-            [sender, *others], CATALOG, said["scale"]
-        ).loaded.trials
-    else:
-        clock: Clock = said["clock"] or "real"
-        test = conformance_session.prepare(sender, CATALOG, said["scale"], clock)
-        assert test.loaded.trials
+    clock: Clock = said["clock"] or "real"
+    assert conformance_session.prepare(sender, CATALOG, said["scale"], clock).loaded.trials

@@ -18,6 +18,7 @@ from httpbed.addons.conformance.sender import (
 from httpbed.addons.conformance.sender_selection import SenderOptions, choose, untested
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
+from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog
 
 CATALOG = catalog.load()
@@ -66,22 +67,6 @@ def test_a_knob_is_a_name_with_a_value() -> None:
     assert sender_selection.pairs(("a=1=2",)) == {"a": "1=2"}
     with pytest.raises(ConfigError, match="NAME=VALUE"):
         sender_selection.pairs(("a", "b=1"))
-
-
-@pytest.mark.parametrize("word", ["nginx:4", "nginx:2:reno:x", ":::"])
-def test_one_word_describes_a_competitor(word: str) -> None:
-    """The word has name, version and control."""
-    assert sender_selection.competitor("nginx:1.1:bbr", "curl").control == "bbr"
-    with pytest.raises(ConfigError, match="--against"):
-        sender_selection.competitor(word, "curl")
-
-
-@pytest.mark.parametrize("word", ["ngin", "nginx:3:copa", "curl", "h2o:1.1:vegas"])
-def test_a_mistake_in_a_competitor_names_its_word(word: str) -> None:
-    """The option may be given several times."""
-    with pytest.raises(ConfigError) as found:
-        choose(CATALOG, sender_selection.competitor(word, "curl"))
-    assert {mistake.place for mistake in found.value.mistakes} == {f"--against {word}"}
 
 
 @pytest.mark.parametrize("name", ["envoy-tunnel", "envoy-masque"])
@@ -159,39 +144,40 @@ def test_a_knobs_value_is_quoted() -> None:
         preparation.load(text, CATALOG)
 
 
-def test_the_experiment_of_a_competition_is_valid() -> None:
-    """Three flows share one bottleneck, and each has its own link."""
-    controls = ("reno", "cubic", "bbr")
-    senders = [
-        choose(CATALOG, SenderOptions("nginx", control=control, http_version="1.1"))
-        for control in controls
-    ]
-    loaded = conformance_session.prepare_competition(senders, CATALOG, "standard").loaded
-    scenario = loaded.trials[0].scenario()
+def shared_by_four(implementation: str) -> Scenario:
+    sender = choose(CATALOG, SenderOptions(implementation, http_version="2"))
+    loaded = conformance_session.prepare(sender, CATALOG, "smoke", "real", "bcp133").loaded
+    return next(
+        trial.scenario()
+        for trial in loaded.trials
+        if trial.levels[networks.FACTOR] == "four alike"
+        and trial.levels[networks.SENDER] == conformance_session.UNDER_TEST
+    )
+
+
+def test_flows_share_one_bottleneck_and_each_has_its_own_link() -> None:
+    scenario = shared_by_four("nginx")
     assert scenario.routers == {"left", "right"}
     links = scenario.topology.links
-    assert links[networks.bottleneck(3) // 2].between == ("left", "right")
-    assert [links[networks.access(flow) // 2].between[0] for flow in range(3)] == [
+    assert links[networks.bottleneck(4) // 2].between == ("left", "right")
+    assert [links[networks.access(flow) // 2].between[0] for flow in range(4)] == [
         "client",
         "client2",
         "client3",
+        "client4",
     ]
 
 
 def test_each_competing_proxy_has_its_own_origin() -> None:
     """The directions of the packet log are those of servers."""
-    options = [
-        SenderOptions("haproxy", control="bbr"),
-        SenderOptions("nginx", http_version="1.1"),
-        SenderOptions("envoy"),
-    ]
-    chosen = [
-        choose(CATALOG, one) for one in (*options, SenderOptions("haproxy", http_version="2"))
-    ]
-    loaded = conformance_session.prepare_competition(chosen, CATALOG, "smoke").loaded
-    scenario = loaded.trials[0].scenario()
+    scenario = shared_by_four("haproxy")
     hosts = {name: host for name, host in scenario.hosts.items() if "proxy" in name}
-    assert hosts == {"proxy": "proxy", "competitor-3-proxy": "proxy4"}
+    assert hosts == {
+        "proxy": "proxy",
+        "competitor-1-proxy": "proxy2",
+        "competitor-2-proxy": "proxy3",
+        "competitor-3-proxy": "proxy4",
+    }
     links = scenario.topology.links
     assert links[networks.bottleneck(4) // 2].between == ("left", "right")
     assert links[networks.access(3) // 2].between == ("client4", "left")

@@ -1,7 +1,7 @@
-"""Does a sender's congestion control behave as its name promises, and how do senders compete?
+"""Does a sender's congestion control behave as its name promises?
 
 ``networks`` writes the experiments, ``flight`` reads windows from packets, ``behaviour`` measures
-them, ``competition`` measures the shares of flows; ``properties``, ``bbr_cases`` and ``bcp133``
+them, ``competition`` measures how flows share a link; ``properties``, ``bbr_cases`` and ``bcp133``
 judge them with tolerances, ``sender`` keeps the records. ``fingerprint`` and ``identification``
 name the congestion control of an unknown sender. Start at ``suites``, and at
 ``conformance_session``, which runs the tests.
@@ -20,6 +20,10 @@ ADDON = Addon(
             "httpbed.addons.conformance.conformance_verb",
         ),
     ),
+    absent_options={
+        "conformance --against": "write [[competitors]] into an experiment file: its reports have"
+        " each share and Jain's index",
+    },
     provides={
         "additions to campaigns": ("httpbed.addons.conformance.senders:ADDITION",),
         "records of manifests": ("httpbed.addons.conformance.sender:RECORDS",),

@@ -173,7 +173,7 @@ def _other(figure: Callable[[Split], Sequence[float]]) -> Callable[[SharedTransf
 
 def waited_by_all_s(transfer: SharedTransfer) -> float | None:
     """Return the 95th percentile of the time for which packets of all flows waited."""
-    return transfer.split.queue_delay_s.get("p95")
+    return transfer.split.queue_delay_p95_s
 
 
 @dataclass(frozen=True)

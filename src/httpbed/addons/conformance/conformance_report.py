@@ -1,32 +1,18 @@
-"""What a conformance test or a competition found, in words.
-
-A competition shows each sender's share of the bottleneck, by queue length.
-"""
+"""What a conformance test found, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from statistics import median
-
-from rich.text import Text
+from collections.abc import Iterator, Sequence
 
 from httpbed.addons.conformance import conformance_figures
 from httpbed.addons.conformance.certificate import Certificate, Row
-from httpbed.addons.conformance.competition import (
-    ONE_WAY_S,
-    RATE_BIT_S,
-    SharedTransfer,
-    Split,
-)
+from httpbed.addons.conformance.competition import SharedTransfer
 from httpbed.addons.conformance.identification import Identification
-from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement
+from httpbed.addons.conformance.judgement import Judgement
 from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer
 from httpbed.base import units
-from httpbed.report import terminal
 from httpbed.report.phrasing import few
-from httpbed.report.terminal import Console
 
-COMPETITION_KEY_WIDTH = 10
 MARKS = {
     True: ("ok", "better", "green"),
     False: ("FAILED", "worse", "red"),
@@ -153,41 +139,3 @@ def delivered(judgement: Judgement) -> str:
         for size, seconds in judgement.short_s.items()
     )
     return ", ".join(texts)
-
-
-def show_competition(flows: Sequence[str], evidence: ConformanceEvidence, out: Console) -> None:
-    """Print a line for each network, with the medians of its trials."""
-    link = f"{units.format_rate(RATE_BIT_S)}, {units.format_duration(2 * ONE_WAY_S)} round trip"
-    terminal.show_facts([("bottleneck", f"{link}, droptail")], out, key_width=COMPETITION_KEY_WIDTH)
-    out.print()
-    figures = (*flows, "Jain", "queue delay p50", "p95", "used", "n")
-    table = terminal.grid(("queue", *figures), figures, gap=3)
-    for network in evidence.transfers.planned:
-        if trials := evidence.transfers.sharing(network.name):
-            table.add_row(*map(Text, _cells(network.name, [trial.split for trial in trials])))
-    out.print(table)
-    out.print()
-    notes_below = [("note", f"not read: {reason}") for reason in evidence.unreadable]
-    terminal.show_facts(notes_below, out, key_width=COMPETITION_KEY_WIDTH)
-
-
-def _cells(queue: str, trials: Sequence[Split]) -> list[str]:
-    shares = zip(*(trial.shares for trial in trials), strict=True)
-    return [
-        queue,
-        *(units.format_share(round(median(share), 3)) for share in shares),
-        f"{_of(trials, lambda split: split.jain):.2f}",
-        _delay(trials, "p50"),
-        _delay(trials, "p95"),
-        units.format_share(round(_of(trials, lambda split: split.utilisation), 3)),
-        str(len(trials)),
-    ]
-
-
-def _delay(trials: Sequence[Split], quantile: str) -> str:
-    seconds = _of(trials, lambda split: split.queue_delay_s.get(quantile, 0.0))
-    return units.format_duration(seconds, units.SHORT_DIGITS)
-
-
-def _of(trials: Sequence[Split], figure: Callable[[Split], float]) -> float:
-    return median(map(figure, trials))

@@ -1,4 +1,4 @@
-"""Runs conformance tests and competitions as campaigns, and reads their packet logs.
+"""Runs conformance tests as campaigns, and reads their packet logs.
 
 The client of these trials is stopped at the time limit, in the middle of a response. Checks that
 fail for this reason alone are expected. Any other failed check of a program (it died, used another
@@ -65,7 +65,7 @@ JUDGED = frozenset({"completed", "timed out", "failed"})
 
 @dataclass(frozen=True)
 class ConformanceTest:
-    """A conformance test, or a competition, before it runs."""
+    """A conformance test before it runs."""
 
     senders: Mapping[str, Sender]
     """The senders by their level; the first is the one under test."""
@@ -95,21 +95,6 @@ def prepare(
     }
     senders = {UNDER_TEST: sender, **others}
     stated = {"question": question, "replicates": REPLICATES[scale]}
-    return _loaded(senders, planned, catalog, clock, **stated)
-
-
-def prepare_competition(
-    competitors: Sequence[Sender], catalog: Catalog, scale: Scale, clock: Clock = "real"
-) -> ConformanceTest:
-    """Return a competition, with its experiment loaded; the first sender is the one under test.
-
-    Raises:
-        ConfigError: With every reason why it cannot run.
-    """
-    planned = competition.networks(competitors, scale)
-    question = f"How do {len(competitors)} senders share one bottleneck?"
-    senders = {UNDER_TEST: competitors[0]}
-    stated = {"question": question, "replicates": competition.REPLICATES[scale]}
     return _loaded(senders, planned, catalog, clock, **stated)
 
 

@@ -22,7 +22,6 @@ from httpbed.addons.conformance.sender import (
 from httpbed.addons.conformance.sender_selection import (
     SenderOptions,
     choose,
-    competitor,
     pairs,
     untested,
 )
@@ -30,7 +29,7 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.machine import backend, scratch
 from httpbed.campaign.executor import RunParts
-from httpbed.campaign.settings import ONE, Parallelism, RunSettings
+from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.options import PATH, OneOf, WholeNumber, campaign_place_mistakes
@@ -89,13 +88,6 @@ EXIT_HOST = 3
     " against theirs. All but the first are best with --clock virtual.",
 )
 @click.option(
-    "--against",
-    multiple=True,
-    metavar="NAME[:HTTP[:CONTROL]]",
-    help="Compete with this sender on one bottleneck instead, such as nginx:1.1:bbr; may be given"
-    " several times. Prints shares, Jain's index and queueing delay, without a verdict.",
-)
-@click.option(
     "--identify",
     "is_identified",
     is_flag=True,
@@ -133,7 +125,6 @@ def command(
     knobs: tuple[str, ...],
     judged_as: Control | None,
     suite: SuiteName,
-    against: tuple[str, ...],
     is_identified: bool,
     client: str,
     scale: Scale,
@@ -151,14 +142,14 @@ def command(
 
     --campaign DIR tests what a report names as never tested, one sender after another.
 
-    Exit codes: 0 every property passed (with --against: every trial could be read; with --identify:
-    the sender has a name); 1 some did not; 2 usage; 3 this machine cannot, or was too busy.
+    Exit codes: 0 every property passed (with --identify: the sender has a name); 1 some did not; 2
+    usage; 3 this machine cannot, or was too busy.
     """
     from httpbed.addons.conformance.suites import SUITES  # not for --help
 
     clock_of_trials = clock or ("virtual" if is_identified else "real")
     options = ConformanceOptions(suite, scale, jobs, output, clock_of_trials, as_json=as_json)
-    beside: dict[str, object] = {"--campaign": campaign, "--against": against}
+    beside: dict[str, object] = {"--campaign": campaign}
     if is_identified:
         mode = "--identify, which names one sender from packets alone"
         beside |= {"--judged-as": judged_as, "--suite": suite != "control"}
@@ -173,7 +164,7 @@ def command(
     # Each of a campaign's senders has a folder of its own below it.
     mistakes += campaign_place_mistakes(None if campaign else output)
     if campaign is not None:
-        if any((implementation, congestion_control, http_version, *knobs, judged_as, *against)):
+        if any((implementation, congestion_control, http_version, *knobs, judged_as)):
             remedy = "leave out IMPLEMENTATION and the options of a sender"
             mistakes.append(Mistake("--campaign", "chooses the senders", remedy))
         with collected(mistakes):
@@ -188,7 +179,6 @@ def command(
     chosen_knobs = dict[str, str]()
     with collected(mistakes):
         chosen_knobs = pairs(knobs)
-    senders = list[Sender]()
     with collected(mistakes):
         catalog = experiment_argument.catalog(recipe_folders)
         described = SenderOptions(
@@ -202,17 +192,11 @@ def command(
             client=client,
         )
         if implementation is not None:
-            with collected(mistakes):
-                senders.append(choose(catalog, described))
-        for word in against:
-            with collected(mistakes):
-                senders.append(choose(catalog, competitor(word, client)))
+            sender = choose(catalog, described)
     require_none(dict.fromkeys(mistakes))
     if is_identified:
-        context.exit(_identify(senders[0], catalog, options))
-    if against:
-        context.exit(_compete(senders, catalog, options))
-    context.exit(_test(senders, catalog, options))
+        context.exit(_identify(sender, catalog, options))
+    context.exit(_test([sender], catalog, options))
 
 
 @dataclass(frozen=True)
@@ -295,22 +279,6 @@ def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     if identification.naming.name != UNKNOWN:
         return 0
     return EXIT_HOST if evidence.invalid else 1
-
-
-def _compete(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
-    from httpbed.addons.conformance import competition, conformance_session
-    from httpbed.addons.conformance import conformance_report as report
-    from httpbed.report import terminal
-
-    test = conformance_session.prepare_competition(senders, catalog, options.scale, options.clock)
-    flows = competition.names(senders)
-    evidence = _evidence(test, options, ONE)
-    if options.as_json:
-        shares = competition.as_json(flows, evidence.transfers.shared)
-        echo(json.dumps({**shares, "unreadable": [*evidence.unreadable]}, indent=1))
-    else:
-        report.show_competition(flows, evidence, terminal.console())
-    return EXIT_HOST if evidence.invalid else int(bool(evidence.unreadable))
 
 
 def _evidence(

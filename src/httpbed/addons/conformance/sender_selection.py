@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, cast, get_args
+from dataclasses import dataclass, field
+from typing import Any
 
 from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import CONTROLS, Control, Sender, family
@@ -12,9 +12,6 @@ from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment.roles import HttpVersion, transport_below
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.recipe import Recipe
-
-MAX_COLONS = 2
-"""In a competitor's description, NAME:HTTP:CONTROL."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +26,6 @@ class SenderOptions:
     unknown_as: Control | None = None
     """As which a control is judged that httpbed does not know; None if it cannot be."""
     client: str = "curl"
-    option: str = ""
-    """The option that describes all of it in one word; empty if each part has its own option."""
-
-    def place(self, part: str) -> str:
-        """Return the option that sets a part."""
-        return part if not self.option or part == "--client" else self.option
 
 
 def choose(catalog: Catalog, options: SenderOptions) -> Sender:
@@ -46,9 +37,7 @@ def choose(catalog: Catalog, options: SenderOptions) -> Sender:
     recipe = catalog.recipes.get(options.implementation)
     mistakes = [*_unknown(catalog, options)]
     if recipe is None:
-        raise ConfigError(
-            replace(mistake, place=options.place(mistake.place)) for mistake in mistakes
-        )
+        raise ConfigError(mistakes)
     version = options.http_version or max(recipe.http_versions)
     transport = transport_below(version)
     mistakes += _mistakes(recipe, options, version, catalog.tunnel_ends())
@@ -60,9 +49,7 @@ def choose(catalog: Catalog, options: SenderOptions) -> Sender:
         remedy = f"choose a control to judge it as: --judged-as {', '.join(CONTROLS)}"
         mistakes.append(Mistake("--judged-as", reason, remedy))
     if mistakes or judged_as is None:
-        raise ConfigError(
-            replace(mistake, place=options.place(mistake.place)) for mistake in mistakes
-        )
+        raise ConfigError(mistakes)
     return Sender(
         implementation=recipe.name,
         http_version=version,
@@ -111,26 +98,6 @@ def pairs(words: tuple[str, ...]) -> dict[str, str]:
     ]
     require_none(mistakes)
     return dict(word.split("=", 1) for word in words)
-
-
-def competitor(word: str, client: str) -> SenderOptions:
-    """Read ``name``, ``name:http version`` or ``name:http version:congestion control``.
-
-    Raises:
-        ConfigError: It has another form.
-    """
-    name, version, control, *_ = (*word.split(":"), "", "")
-    if word.count(":") > MAX_COLONS or not name or version not in {"", *get_args(HttpVersion)}:
-        versions = ", ".join(get_args(HttpVersion))
-        remedy = f"write NAME, NAME:HTTP or NAME:HTTP:CONTROL, with HTTP one of {versions}"
-        raise ConfigError([Mistake("--against", f"{word!r} does not describe a sender", remedy)])
-    return SenderOptions(
-        name,
-        control or None,
-        cast("HttpVersion | None", version or None),
-        client=client,
-        option=f"--against {word}",
-    )
 
 
 def _unknown(catalog: Catalog, options: SenderOptions) -> Iterator[Mistake]:
