@@ -169,6 +169,18 @@ def test_failed_trials_give_no_verdict() -> None:
     assert found.main.reason == "no block has all the values that it needs"
 
 
+def test_a_difference_of_shares_is_in_points() -> None:
+    """None of the cells below 0.9 s is 100 points less than all of them, not 100 % less."""
+    cells = 'over = ["http_version"]\nwhere = { loss = "2 %" }\nshare_in = "< 0.9 s"\n'
+    head = f'[[claim]]\nid = "a"\nsays = "a claim"\nmetric = "request_time"\n{cells}'
+    texts = []
+    for minus in ("", 'minus = { loss = "0 %" }\n'):
+        found = judged(f'{head}{minus}expect = "< 0.5"\n', planted, blocks=10)
+        texts.append(claims.measured(found.stated, found.main))
+    assert texts[0].startswith("0 %")
+    assert texts[1].startswith("-100 points")
+
+
 def test_timed_out_trials_count_as_long() -> None:
     """HTTP/2 never ends, so HTTP/3 is faster, by an unknown factor."""
 
