@@ -95,6 +95,11 @@ class Headers:
         """Return the chosen packets."""
         return Headers(**{name: getattr(self, name)[chosen] for name in self.__annotations__})
 
+    def payload_places(self) -> Iterator[tuple[int, int]]:
+        """Yield where the payload of each packet begins and ends in the file."""
+        begins = self.place + self.headers
+        yield from zip(begins.tolist(), (begins + self.payload).tolist(), strict=True)
+
     def __len__(self) -> int:
         return len(self.interface)
 

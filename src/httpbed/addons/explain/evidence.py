@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,21 +23,24 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.addons.explain import capture
+from httpbed.addons.explain import capture, qlog_trace
 from httpbed.addons.explain.capture import Headers
+from httpbed.addons.explain.qlog_trace import Trace
 from httpbed.addons.explain.transfer import (
+    FAR,
     NS,
     Flags,
     Numbers,
     Sent,
     Transfer,
     following,
+    other_end,
     unwrapped,
 )
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
 from httpbed.experiment.bodies_path import vantage_points
-from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG
+from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG
 from httpbed.experiment.scenario import Scenario
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
@@ -45,6 +49,7 @@ BITS = 8
 LINK_CONFIGURATION = "link.json"
 MAX_BYTES = 2**31
 """Largest capture that is read; 30 million full packets have 45 GB."""
+MAX_KEYLOG_BYTES = 2**20
 
 
 AGAIN = "explain without --no-run runs it again"
@@ -123,7 +128,7 @@ def recorded(artifacts: Path, scenario: Scenario, clock: Any) -> Recorded:
     near = _near(result, watched)
     origin = min(int(one["client_first_ns"]) for one in near)
     start = origin - int(result["started_ns"])
-    reading = _Reading(scenario, configuration, log, headers, watched, start, clock)
+    reading = _Reading(artifacts, scenario, configuration, log, headers, watched, start, clock)
     return Recorded(near, origin, reading)
 
 
@@ -207,6 +212,7 @@ def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any
 
 @dataclass(frozen=True)
 class _Reading:
+    artifacts: Path
     scenario: Scenario
     configuration: Mapping[str, Any]
     log: PacketLog
@@ -244,8 +250,11 @@ class _Reading:
             len(towards) - 1 - place,
             (served[0][is_asked], served[1][is_asked]),
         )
+        blocked: Counter[str] = Counter()
         if is_tcp:
             data, answers = _numbered(data, answers, data_headers, answer_headers)
+        else:
+            data, answers, blocked = self._credited(data, answers, data_headers, answer_headers)
         order = np.argsort(begun[others], kind="stable")
         kept = self.scenario.workload.body_bytes() or 0
         return Transfer(
@@ -258,7 +267,47 @@ class _Reading:
             clock=self.clock,
             sender=sender,
             others_are_own=not self.scenario.competitors,
+            has_credit=bool(not is_tcp and answers.edge.any()),
+            blocked=blocked,
         )
+
+    def _credited(
+        self, data: Sent, answers: Sent, data_headers: Headers, answer_headers: Headers
+    ) -> tuple[Sent, Sent, Counter[str]]:
+        """Return both directions of QUIC with their flow control, if secrets were kept.
+
+        And the frames of a blocked sender.
+        """
+        try:
+            keylog = untrusted_files.text(self.artifacts / KEYS, most=MAX_KEYLOG_BYTES)
+        except (OSError, ValueError):
+            return data, answers, Counter()
+        from httpbed.addons.explain import decryption  # slow, and most trials keep no secrets
+
+        with capture.mapped(self.artifacts / CAPTURE) as raw:
+            datagrams = [
+                [bytes(raw[begin:end]) for begin, end in headers.payload_places()]
+                for headers in (data_headers, answer_headers)
+            ]
+        sender = self.scenario.workload.sender
+        receiver = other_end(sender)
+        ids = [decryption.connection_id_bytes(flow) for flow in datagrams]
+        sent, answered = (
+            None if of_other is None else decryption.packets(flow, known, of_other)
+            for flow, known, of_other in zip(
+                datagrams,
+                [decryption.secrets(keylog, end) for end in (sender, receiver)],
+                reversed(ids),
+                strict=True,
+            )
+        )
+        if sent is None or answered is None:
+            return data, answers, Counter()
+        blocked = qlog_trace.blocked(sent)
+        ends, edges = qlog_trace.credit(Trace(sender == "server"), sent, answered, receiver)
+        if not (edges < FAR).any():
+            return data, answers, blocked
+        return replace(data, end=ends), replace(answers, edge=edges), blocked
 
     def _along(
         self, directions: Sequence[int], is_own: Callable[[Headers], Flags]

@@ -5,9 +5,10 @@ it: how long it had something to send (``busy``), and for how much of that the r
 (``rwnd_limited``) or its own buffer (``sndbuf_limited``) had no room. httpbed reads it when the
 clients have ended. A division's receiver's window *in force* can be compared with it.
 
-**Windows of QUIC.** Packets are encrypted, but a qlog of the client or the server has what it
-grants and sends: MAX_DATA, MAX_STREAM_DATA, STREAM. Each logged packet is joined to the datagram of
-its size that passed its host at its time. So the receiver's window is seen and not inferred.
+**Windows of QUIC.** Packets are encrypted. Where no kept secrets decrypt them (:mod:`.decryption`),
+a qlog of the client or the server has what it grants and sends: MAX_DATA, MAX_STREAM_DATA, STREAM.
+Each logged packet is joined to the datagram of its size that passed its host at its time. So the
+receiver's window is seen and not inferred.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.base.untrusted_files import UnreadableError
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.kept import CAPTURE, LINK_RESULT, PACKET_LOG, QLOG_ENDINGS
+from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG, QLOG_ENDINGS
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
@@ -390,7 +391,7 @@ def _require_unaltered(results: Results, row: Mapping[str, Any], *more: str) -> 
     folder = results.artifact_folder(row)
     qlogs = (file for file in folder.glob("*/*") if file.suffix in QLOG_ENDINGS)
     names = (str(file.relative_to(folder)) for file in qlogs)
-    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, *names, *more):
+    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, KEYS, *names, *more):
         if results.artifacts.altered(row, name):
             raise NoTransferError(f"its {name} is not as it was written")
 
@@ -423,7 +424,7 @@ MAX_FILES = 20
 
 def with_credit(transfer: Transfer, artifacts: Path, parts: Sequence[str]) -> Transfer:
     """Return a transfer with the windows that a qlog of one of the parts shows, if one does."""
-    if transfer.protocol == "quic":
+    if transfer.protocol == "quic" and not transfer.has_credit:
         for trace in _traces(artifacts, parts):
             if joined := _joined(transfer, trace):
                 return joined
