@@ -1,18 +1,33 @@
-"""The part of the results page on why versions differ, from ``results/explained``."""
+"""Why versions differ, from ``results/explained``: a part of the results page, and its own page.
+
+``experiments/explain.py`` explains the cells, and writes ``results/explained/README.md`` by
+:func:`page`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from httpbed.addons.pages.load.critical_path import SERVER, SLOWER
 from markdown_table import table
 
 Cell = Mapping[str, Any]
 WORTH = 0.1
-"""Share of the difference from which on a cause of responses is named."""
+"""Share of the difference from which on a cause of its responses is named."""
+INTRODUCTION = (
+    "Cells of the published campaigns in which the medians of HTTP/2 and HTTP/3 differ by more than"
+    " 10 %, each with what the difference was spent on. Two trials of each cell ran again in"
+    " virtual time (`httpbed explain --why`, n = 1 each): those of the block in which the two"
+    " differed most nearly as their medians. *Lifted* are limits of the slower one, one after"
+    " another, until it was as fast as the other; *saved* is what they saved together. *Confirmed*:"
+    " with the limit its cause went away. A page is followed along its critical path; *by packets*"
+    " is what its responses waited for beyond those of the faster load. Written by"
+    " `python experiments/explain.py --page`."
+)
 
 
 def section(file: Path) -> Iterator[str]:
@@ -42,9 +57,8 @@ def section(file: Path) -> Iterator[str]:
 
 def _is_as_published(cell: Cell) -> bool:
     """Whether the same version was slower in the two trials as by the medians."""
-    published = cell["published"]
-    by_medians = "HTTP/3" if published["http3_s"] > published["http2_s"] else "HTTP/2"
-    return by_medians == _slower(cell)
+    http3_s, http2_s = cell["again_s"]
+    return bool((_published_ratio(cell) > 1) == (http3_s > http2_s))
 
 
 def _slower(cell: Cell) -> str:
@@ -65,8 +79,102 @@ def _row(cells: Sequence[Cell]) -> list[str]:
 
 def _cause(cell: Cell) -> str:
     """Return what the slower one spends more on; of a page's responses, what its packets say."""
-    waited = cell.get("waited") or {}
-    name = max(waited, key=lambda one: waited[one], default="")
-    is_of_responses = cell["cause"] in {"server", "slower than the link"}
-    is_named = bool(name) and waited[name] >= WORTH * cell["difference_s"]
-    return name if is_of_responses and is_named else str(cell["cause"])
+    return next((name for name, _ in _by_packets(cell)), str(cell["cause"]))
+
+
+def _by_packets(cell: Cell) -> list[tuple[str, float]]:
+    """Return what packets say of the responses that the slower one waits for, the most first."""
+    if cell["cause"] not in {SLOWER, SERVER}:
+        return []
+    parts = sorted((cell.get("waited") or {}).items(), key=lambda part: -part[1])
+    return [part for part in parts if part[1] >= WORTH * cell["difference_s"]]
+
+
+def page(rows: Sequence[Cell], expected: Mapping[str, int]) -> str:
+    """Write the page: a chapter for each campaign, its cells from HTTP/3's best to its worst."""
+    done = [row for row in rows if "failed" not in row]
+    others = sum(expected.values()) - len(rows)
+    lines = [
+        "# The studies explained",
+        "",
+        INTRODUCTION,
+        "",
+        f"{len(done)} of {sum(expected.values())} cells are explained"
+        + (f", {len(rows) - len(done)} could not be" if len(rows) > len(done) else "")
+        + (f"; {others} did not run again yet" if others else "")
+        + ".",
+    ]
+    for study, count in expected.items():
+        if mine := sorted((row for row in done if row["study"] == study), key=_published_ratio):
+            lines += ["", f"## {study}", "", *_chapter(mine, count)]
+    failed = [row for row in rows if "failed" in row]
+    if failed:
+        lines += ["", "## Not explained", ""]
+        lines += [
+            f"- {row['study']}: {', '.join(_condition(row))}: {row['failed']}" for row in failed
+        ]
+    return "\n".join([*lines, ""])
+
+
+def _chapter(rows: Sequence[Cell], count: int) -> list[str]:
+    parts = [_condition(row) for row in rows]
+    alike = {part for part in parts[0] if all(part in other for other in parts)}
+    told = [part for part in parts[0] if part in alike]
+    if "metric" in rows[0]:
+        told.append(f"up to `{rows[0]['metric']}`")
+    of_all = f"; in all of them {', '.join(told)}" if told else ""
+    head = "cell | HTTP/3 / HTTP/2 | again | the slower one spends more on"
+    return [
+        f"{len(rows)} of {count} cells{of_all}.",
+        "",
+        f"| {head} | lifted | saved | of the difference |",
+        "| --- | ---: | ---: | --- | --- | ---: | ---: |",
+        *(_line(row, alike) for row in rows),
+    ]
+
+
+def _condition(row: Cell) -> list[str]:
+    """Return the levels of a cell, and its two programs."""
+    both = [name for name, level in row["http2"].items() if row["http3"][name] == level]
+    other = [name for name in row["http2"] if name not in both]
+    versus = [f"{row['http3'][name]} against {row['http2'][name]}" for name in other]
+    return [*(f"{name} {row['http2'][name]}" for name in both), *versus]
+
+
+def _line(row: Cell, alike: Collection[str]) -> str:
+    http3_s, http2_s = row["again_s"]
+    helped = [
+        f"{rung['lifted']}{' (confirmed)' if rung['confirmed'] else ''}"
+        for rung in row["lifts"]
+        if rung["kept"]
+    ]
+    saved = ["; ".join(helped) or "nothing helped", "", ""]
+    if helped:
+        saved_s = max(row["again_s"]) - row["lifted_s"]
+        saved[1:] = [f"{saved_s:.3g} s", _share(saved_s, row)]
+    elif "lifted_s" not in row:
+        saved[0] = "not tried"
+    published, again = _published_ratio(row), http3_s / http2_s
+    other_way = "" if _is_as_published(row) else ", the other way"
+    ratios = [f"{published:.2f}", f"{again:.2f}{other_way}"]
+    differs = ", ".join(part for part in _condition(row) if part not in alike)
+    return f"| {' | '.join([differs, *ratios, _causes(row), *saved])} |"
+
+
+def _causes(row: Cell) -> str:
+    """Return what the slower one spends more on; of responses, what their packets say."""
+    told = f"{row['cause']}: {row['cause_s']:.3g} s ({_share(row['cause_s'], row)})"
+    if named := [f"{name} {seconds:.3g} s" for name, seconds in _by_packets(row)]:
+        told += f"; by packets: {', '.join(named)}"
+    if "metric" in row and row["held"]:
+        told += f"; `{row['held']}` held bodies while the link was idle for {row['held_s']:.3g} s"
+    return told
+
+
+def _published_ratio(row: Cell) -> float:
+    ratio: float = row["published"]["http3_s"] / row["published"]["http2_s"]
+    return ratio
+
+
+def _share(seconds: float, row: Cell) -> str:
+    return f"{100 * seconds / row['difference_s']:.0f} %"

@@ -17,7 +17,7 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import zip_longest
@@ -25,11 +25,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from httpbed.addons.pages.load.critical_path import SERVER, SLOWER, goal_of
+from httpbed.addons.pages.load.critical_path import goal_of
 from httpbed.results.sample import samples, scenario
 from httpbed.store import query
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+import results_explained  # noqa: E402
+
 KEPT = ROOT / "results/explained/cells.jsonl"
 PAGE = KEPT.with_name("README.md")
 STUDIES = (
@@ -44,21 +47,9 @@ STUDIES = (
 )
 DIFFERS = 0.1
 """Relative difference of the medians from which on a cell is explained."""
-WORTH = 0.1
-"""Share of the difference from which on a cause of its responses is named."""
 PROGRAMS = ("client", "stack", "http_version")
 """Factors that choose the HTTP version."""
 TIME_LIMIT_S = 3600
-INTRODUCTION = (
-    "Cells of the published campaigns in which the medians of HTTP/2 and HTTP/3 differ by more than"
-    " 10 %, each with what the difference was spent on. Two trials of each cell ran again in"
-    " virtual time (`httpbed explain --why`, n = 1 each): those of the block in which the two"
-    " differed most nearly as their medians. *Lifted* are limits of the slower one, one after"
-    " another, until it was as fast as the other; *saved* is what they saved together. *Confirmed*:"
-    " with the limit its cause went away. A page is followed along its critical path; *by packets*"
-    " is what its responses waited for beyond those of the faster load. Written by"
-    " `python experiments/explain.py --page`."
-)
 
 
 @dataclass(frozen=True)
@@ -248,101 +239,6 @@ def _seconds(trials: list[dict[str, Any]]) -> list[float]:
     return [trial["seconds"] for trial in trials]
 
 
-def page(rows: list[dict[str, Any]], expected: Mapping[str, int]) -> str:
-    """Write the page: a chapter for each campaign, its cells from HTTP/3's best to its worst."""
-    done = [row for row in rows if "failed" not in row]
-    others = sum(expected.values()) - len(rows)
-    lines = [
-        "# The studies explained",
-        "",
-        INTRODUCTION,
-        "",
-        f"{len(done)} of {sum(expected.values())} cells are explained"
-        + (f", {len(rows) - len(done)} could not be" if len(rows) > len(done) else "")
-        + (f"; {others} did not run again yet" if others else "")
-        + ".",
-    ]
-    for study, count in expected.items():
-        if mine := sorted((row for row in done if row["study"] == study), key=_published_ratio):
-            lines += ["", f"## {study}", "", *_chapter(mine, count)]
-    failed = [row for row in rows if "failed" in row]
-    if failed:
-        lines += ["", "## Not explained", ""]
-        lines += [
-            f"- {row['study']}: {', '.join(_condition(row))}: {row['failed']}" for row in failed
-        ]
-    return "\n".join([*lines, ""])
-
-
-def _chapter(rows: list[dict[str, Any]], count: int) -> list[str]:
-    parts = [_condition(row) for row in rows]
-    alike = {part for part in parts[0] if all(part in other for other in parts)}
-    told = [part for part in parts[0] if part in alike]
-    if "metric" in rows[0]:
-        told.append(f"up to `{rows[0]['metric']}`")
-    of_all = f"; in all of them {', '.join(told)}" if told else ""
-    head = "cell | HTTP/3 / HTTP/2 | again | the slower one spends more on"
-    return [
-        f"{len(rows)} of {count} cells{of_all}.",
-        "",
-        f"| {head} | lifted | saved | of the difference |",
-        "| --- | ---: | ---: | --- | --- | ---: | ---: |",
-        *(_line(row, alike) for row in rows),
-    ]
-
-
-def _condition(row: Mapping[str, Any]) -> list[str]:
-    """Return the levels of a cell, and its two programs."""
-    both = [name for name, level in row["http2"].items() if row["http3"][name] == level]
-    other = [name for name in row["http2"] if name not in both]
-    versus = [f"{row['http3'][name]} against {row['http2'][name]}" for name in other]
-    return [*(f"{name} {row['http2'][name]}" for name in both), *versus]
-
-
-def _line(row: Mapping[str, Any], alike: Collection[str]) -> str:
-    http3_s, http2_s = row["again_s"]
-    helped = [
-        f"{rung['lifted']}{' (confirmed)' if rung['confirmed'] else ''}"
-        for rung in row["lifts"]
-        if rung["kept"]
-    ]
-    saved = ["; ".join(helped) or "nothing helped", "", ""]
-    if helped:
-        saved_s = max(row["again_s"]) - row["lifted_s"]
-        saved[1:] = [f"{saved_s:.3g} s", _share(saved_s, row)]
-    elif "lifted_s" not in row:
-        saved[0] = "not tried"
-    published, again = _published_ratio(row), http3_s / http2_s
-    other_way = ", the other way" if (published > 1) != (again > 1) else ""
-    ratios = [f"{published:.2f}", f"{again:.2f}{other_way}"]
-    differs = ", ".join(part for part in _condition(row) if part not in alike)
-    return f"| {' | '.join([differs, *ratios, _causes(row), *saved])} |"
-
-
-def _causes(row: Mapping[str, Any]) -> str:
-    """Return what the slower one spends more on; of responses, what their packets say."""
-    told = f"{row['cause']}: {row['cause_s']:.3g} s ({_share(row['cause_s'], row)})"
-    if row["cause"] in {SLOWER, SERVER} and row.get("waited"):
-        named = [
-            f"{name} {seconds:.3g} s"
-            for name, seconds in sorted(row["waited"].items(), key=lambda part: -part[1])
-            if seconds >= WORTH * row["difference_s"]
-        ]
-        told += f"; by packets: {', '.join(named)}" if named else ""
-    if "metric" in row and row["held"]:
-        told += f"; `{row['held']}` held bodies while the link was idle for {row['held_s']:.3g} s"
-    return told
-
-
-def _published_ratio(row: Mapping[str, Any]) -> float:
-    ratio: float = row["published"]["http3_s"] / row["published"]["http2_s"]
-    return ratio
-
-
-def _share(seconds: float, row: Mapping[str, Any]) -> str:
-    return f"{100 * seconds / row['difference_s']:.0f} %"
-
-
 def kept() -> list[dict[str, Any]]:
     """Return the kept cells."""
     return [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
@@ -376,7 +272,9 @@ def main() -> int:
             if one["key"] in differing
         ]
         KEPT.write_text("".join(json.dumps(one, sort_keys=True) + "\n" for one in rows))
-        PAGE.write_text(page(rows, {study: len(some) for study, some in found.items()}))
+        PAGE.write_text(
+            results_explained.page(rows, {study: len(some) for study, some in found.items()})
+        )
     return 0
 
 
