@@ -21,6 +21,7 @@ from httpbed.addons.conformance.judgement import ConformanceEvidence
 from httpbed.addons.conformance.properties import PropertyResult, Transfers
 from httpbed.addons.conformance.sender import SenderKey
 from httpbed.addons.conformance.suites import reach
+from httpbed.report import publish
 
 NETWORKS = envelope_suite.networks("standard", "cubic")
 MOVED = np.array([5.0, 2.0])
@@ -119,7 +120,7 @@ def test_a_suite_whose_networks_are_all_shared_has_an_outcome() -> None:
     judgement = reach(bcp133.CUBIC, key, "standard", evidence, "envelope")
     assert judgement.passed
     assert "8 figures for you to judge" in conformance_report.outcome(judgement)
-    assert "<svg" in conformance_report.certificate(judgement).html()
+    assert "<svg" in publish.in_html(conformance_report.document(judgement, draws=True))
 
 
 def test_the_kernels_sender_is_its_own_reference() -> None:

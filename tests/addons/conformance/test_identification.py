@@ -30,6 +30,7 @@ from httpbed.addons.conformance.identification import (
 from httpbed.addons.conformance.judgement import ConformanceEvidence
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import Sender, SenderKey
+from httpbed.report import markdown, publish
 
 FULL = 1500
 NETWORKS = Conditions().networks()
@@ -132,18 +133,22 @@ def test_a_sender_that_ends_early_is_unknown(lasts_s: float) -> None:
     assert seen.naming.name == UNKNOWN
     assert not seen.naming.distances
     assert seen.as_json()["not_seen"]
-    assert "brim: it went away" in identification_report.certificate(seen).markdown()
+    assert "brim: it went away" in markdown.render(
+        identification_report.document(seen, draws=False)
+    )
 
 
 def test_a_sender_that_sends_nothing_is_unknown() -> None:
     seen = named([], "brim: nothing came", "sparse: nothing came", "longer: nothing came")
     assert seen.naming.confidence is None
     assert not list(identification_report.plot(seen))
-    assert "<h1>" in identification_report.certificate(seen).html()
+    assert "<h1>" in publish.in_html(identification_report.document(seen, draws=True))
 
 
 def test_the_page_escapes_what_a_program_says_of_itself() -> None:
-    page = identification_report.certificate(named(transfers([20, 30, 40]))).html()
+    page = publish.in_html(
+        identification_report.document(named(transfers([20, 30, 40])), draws=True)
+    )
     assert "<svg" in page
     assert "1.0 <b>" not in page
 

@@ -20,7 +20,7 @@ from httpbed.addons.conformance.networks import networks
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import Sender, SenderKey
 from httpbed.addons.conformance.suites import reach
-from httpbed.report import terminal
+from httpbed.report import publish, terminal, terminal_report
 from httpbed.report.phrasing import in_one_line
 from ideal_sender import Ideal
 
@@ -150,7 +150,7 @@ def test_a_damaged_record_is_ignored(state: Path) -> None:
 
 def test_the_html_report_escapes_everything() -> None:
     """Names, knobs and commands come from users."""
-    page = conformance.certificate(judgement()).html()
+    page = publish.in_html(conformance.document(judgement(), draws=True))
     assert NASTY not in page
     assert "&lt;script&gt;" in page
     assert page.count("<svg") == 2
@@ -158,7 +158,7 @@ def test_the_html_report_escapes_everything() -> None:
 
 def test_the_terminal_shows_a_table_of_properties(capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each property, and the evidence below."""
-    conformance.certificate(judgement()).show(terminal.console(), record=Path("r.json"))
+    terminal_report.show(conformance.document(judgement(), draws=False), None, terminal.console())
     printed = capsys.readouterr().out
     assert "initial window" in printed
     assert "not read: x: y" in printed

@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from httpbed.addons.conformance import conformance_figures
-from httpbed.addons.conformance.certificate import Certificate, Row
+from httpbed.addons.conformance import certificate, conformance_figures
 from httpbed.addons.conformance.competition import SharedTransfer
 from httpbed.addons.conformance.identification import Identification
 from httpbed.addons.conformance.judgement import Judgement
 from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer
 from httpbed.base import units
+from httpbed.report.document import Cell, Column, RowName, Table
 from httpbed.report.phrasing import few
+from httpbed.report.sections import Document
 
-MARKS = {
-    True: ("ok", "better", "green"),
-    False: ("FAILED", "worse", "red"),
-    None: ("not seen", "", "yellow"),
+MARKS: Mapping[bool | None, Cell] = {
+    True: Cell("ok"),
+    False: Cell("FAILED", tone="worse"),
+    None: Cell("not seen", tone="open"),
 }
-"""A verdict's word, and its tone on a page and on a terminal."""
 MANY = 999.5
 """From here on, figures are written as whole numbers: three digits would need an exponent."""
-YOURSELF = ("judge yourself", "", "dim")
+YOURSELF = Cell("judge yourself", tone="open")
 
 
-def certificate(judgement: Judgement) -> Certificate:
-    """Return what a test found, a row for each property."""
-    names = tuple(dict.fromkeys(name for one in judgement.findings for name in one.references))
-    has_networks = any(finding.network for finding in judgement.findings)
-    first = ("criterion", "network") if has_networks else ("property",)
-    return Certificate(
-        sender=who(judgement),
-        question=judgement.question,
-        answer=outcome(judgement),
-        columns=(*first, "seen", *names, "asked", "unit", "n", ""),
-        right={"seen", *names, "asked", "n"},
-        caption="Every property, from the packets as the emulator saw them",
-        rows=[_row(finding, names, has_networks) for finding in judgement.findings],
-        notes=list(notes(judgement)),
-        evidence=judgement.evidence,
-        plots=lambda: conformance_figures.plots(
-            judgement.evidence.transfers, judgement.sender.judged_as
+def document(judgement: Judgement, *, draws: bool) -> Document:
+    """Return what a test found, a row for each property; with figures if it ``draws``."""
+    evidence, control = judgement.evidence, judgement.sender.judged_as
+    plots = conformance_figures.plots(evidence.transfers, control) if draws else []
+    short = delivered(judgement)
+    return certificate.document(
+        who(judgement),
+        judgement.question,
+        outcome(judgement),
+        table(judgement.findings),
+        evidence,
+        notes=[*notes(judgement)],
+        plots=plots,
+        further=[f"delivered, from the client's first packet: {short}"] if short else [],
+    )
+
+
+def table(findings: Sequence[PropertyResult]) -> Table:
+    """Return a row for each property."""
+    others = tuple(dict.fromkeys(name for one in findings for name in one.references))
+    has_networks = any(one.network for one in findings)
+    names = [one.name for one in findings]
+    head = "criterion" if has_networks else "property"
+    network = [Column.of("network", (one.network for one in findings))] if has_networks else []
+    columns = (
+        Column.of(head, names, is_name=True),
+        *network,
+        Column.of("seen", (figure(one.observed) for one in findings), right=True),
+        *(
+            Column.of(name, (figure(one.references.get(name)) for one in findings), right=True)
+            for name in others
         ),
-        delivered=delivered(judgement),
+        Column.of("asked", map(tolerance, findings), right=True),
+        Column.of("unit", (one.unit for one in findings)),
+        Column.of("n", (str(one.n) for one in findings), right=True),
+        Column(
+            "",
+            tuple(YOURSELF if one.is_for_the_reader else MARKS[one.passed] for one in findings),
+        ),
     )
-
-
-def _row(finding: PropertyResult, references: Sequence[str], has_networks: bool) -> Row:
-    mark, tone, style = YOURSELF if finding.is_for_the_reader else MARKS[finding.passed]
-    cells = (
-        finding.name,
-        *([finding.network] if has_networks else []),
-        figure(finding.observed),
-        *(figure(finding.references.get(name)) for name in references),
-        tolerance(finding),
-        finding.unit,
-        str(finding.n),
-        mark,
-    )
-    return Row(cells, tone, style)
+    caption = "Every property, from the packets as the emulator saw them"
+    return Table("Properties", caption, columns, tuple(RowName("", name) for name in names), head)
 
 
 def who(tested: Judgement | Identification, control: str = "") -> str:

@@ -40,9 +40,9 @@ from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 
 if TYPE_CHECKING:
-    from httpbed.addons.conformance.certificate import Certificate
     from httpbed.addons.conformance.conformance_session import ConformanceTest
     from httpbed.addons.conformance.judgement import ConformanceEvidence
+    from httpbed.report.sections import Document
 
 EXIT_HOST = 3
 
@@ -261,8 +261,8 @@ def _test_one(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     is_hindered = not judgement.passed and not judgement.failed and judgement.hindered
     # A result from a machine that was too busy does not replace an earlier one.
     record = None if is_hindered else conformance_session.keep(judgement)
-    certificate = conformance_report.certificate(judgement)
-    _show(certificate, judgement.as_json(), options, record=record)
+    document = conformance_report.document(judgement, draws=options.output is not None)
+    _show(document, evidence, judgement.as_json(), options, record)
     return EXIT_HOST if is_hindered else int(not judgement.passed)
 
 
@@ -274,8 +274,8 @@ def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     test = conformance_session.prepare_identification(sender, catalog, options.clock)
     evidence = _evidence(test, options, Parallelism(options.jobs))
     identification = conformance_session.name(test, evidence)
-    certificate = identification_report.certificate(identification)
-    _show(certificate, identification.as_json(), options)
+    document = identification_report.document(identification, draws=options.output is not None)
+    _show(document, evidence, identification.as_json(), options)
     if identification.naming.name != UNKNOWN:
         return 0
     return EXIT_HOST if evidence.invalid else 1
@@ -299,16 +299,21 @@ def _evidence(
 
 
 def _show(
-    certificate: Certificate,
-    document: Mapping[str, Any],
+    document: Document,
+    evidence: ConformanceEvidence,
+    values: Mapping[str, Any],
     options: ConformanceOptions,
-    **files: Path | None,
+    record: Path | None = None,
 ) -> None:
     """Write what a test found beside its evidence, and print it."""
-    from httpbed.report import terminal
+    from httpbed.addons.conformance import certificate
+    from httpbed.report import terminal, terminal_report
 
-    page = options.output and certificate.write(options.output, document)
+    page = options.output and certificate.write(document, evidence, options.output, values)
     if options.as_json:
-        echo(json.dumps(document, indent=1))
-    else:
-        certificate.show(terminal.console(), **files, page=page)
+        echo(json.dumps(values, indent=1))
+        return
+    out = terminal.console()
+    terminal_report.show(document, page, out)
+    if record is not None:
+        terminal.show_facts([("record", str(record))], out)

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 
-from httpbed.addons.conformance.certificate import Certificate, Row
+from httpbed.addons.conformance import certificate
 from httpbed.addons.conformance.conformance_figures import PANEL_IN
 from httpbed.addons.conformance.conformance_report import who
 from httpbed.addons.conformance.fingerprint import BEGIN_S, STEP_S, Fingerprint, drawn
@@ -23,26 +23,35 @@ from httpbed.addons.conformance.identification import (
     references,
 )
 from httpbed.base import units
+from httpbed.report.document import Column, RowName, Table
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot
+from httpbed.report.sections import Document
 from httpbed.report.svg import PALETTE, QUIET, VisibleFigure
 
 HEAD = ("algorithm", "distance", *BEGIN_S)
 
 
-def certificate(identified: Identification) -> Certificate:
-    """Return what an identification found, a row for each reference."""
-    return Certificate(
-        sender=who(identified, f"said to be {identified.key.congestion_control}"),
-        question=question(identified.sender),
-        answer=sentence(identified),
-        columns=HEAD,
-        right=HEAD[1:],
-        caption="The distance from each reference, in factors of two: in all networks, and in each",
-        rows=[*map(Row, rows(identified))],
-        notes=list(notes(identified)),
-        evidence=identified.evidence,
-        plots=lambda: plot(identified),
-        begins_with_answer=True,
+def document(identified: Identification, *, draws: bool) -> Document:
+    """Return what an identification found, a row for each reference; with figures if it draws."""
+    found = rows(identified)
+    names = tuple(RowName("", first) for first, *_ in found)
+    every = [*zip(*found, strict=True)] or [()] * len(HEAD)
+    columns = (
+        Column.of(HEAD[0], every[0], is_name=True),
+        *(
+            Column.of(header, texts, right=True)
+            for header, texts in zip(HEAD[1:], every[1:], strict=True)
+        ),
+    )
+    caption = "The distance from each reference, in factors of two: in all networks, and in each"
+    return certificate.document(
+        who(identified, f"said to be {identified.key.congestion_control}"),
+        question(identified.sender),
+        sentence(identified),
+        Table("Distances", caption, columns, names, HEAD[0]),
+        identified.evidence,
+        notes=[*notes(identified)],
+        plots=plot(identified) if draws else (),
     )
 
 
