@@ -50,7 +50,7 @@ for verb in {list(verbs())}:
 def test_what_runs_trials_imports_no_slow_library_before_the_first_trial() -> None:
     """Judging and reporting need them; both come later."""
     modules = (
-        "httpbed.campaign.run, httpbed.addons.calibration.link_certificate, "
+        "httpbed.campaign.run, httpbed.addons.calibration.certificate, "
         "httpbed.addons.conformance.senders"
     )
     program = f"import sys, {modules}; print(*sorted({set(SLOW)} & set(sys.modules)))"

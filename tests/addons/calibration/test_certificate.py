@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handover_experiments import HandoverExperiment
-from httpbed.addons.calibration import certificate, envelope, link_certificate
+from httpbed.addons.calibration import certificate, envelope
 from httpbed.addons.calibration.cell import Finding
 from httpbed.addons.calibration.cells import all_cells
 from httpbed.addons.calibration.envelope import Demand
@@ -56,14 +56,14 @@ def test_a_value_is_covered_if_both_neighbours_passed(tried: dict[int, bool], va
     assert (envelope.outside(covered, [Demand("loss", value)]) == []) == expected
 
 
-def test_a_kind_is_covered_if_all_its_cells_passed() -> None:
+def test_a_unit_of_the_queues_limit_is_covered_if_all_its_cells_passed() -> None:
     """One of two that failed is enough to spoil it."""
-    cells = [verdict({"jitter": "normal"}), verdict({"jitter": "uniform"})]
-    cells.append(verdict({"jitter": "normal"}, passed=False))
+    cells = [verdict({"queue limit": "bytes"}), verdict({"queue limit": "packets"})]
+    cells.append(verdict({"queue limit": "bytes"}, passed=False))
     covered = envelope.envelope(cells)
-    assert covered == {"jitter": ["uniform"]}
-    told = envelope.outside(covered, [Demand("jitter", "normal"), Demand("jitter", "uniform")])
-    assert told == ["jitter normal: no cell of it has passed"]
+    assert covered == {"queue limit": ["packets"]}
+    wanted = [Demand("queue limit", "bytes"), Demand("queue limit", "packets")]
+    assert envelope.outside(covered, wanted) == ["queue limit bytes: no cell of it has passed"]
 
 
 DIRECTION: dict[str, Any] = {
@@ -78,24 +78,24 @@ DIRECTION: dict[str, Any] = {
 
 
 def test_demands_of_a_configuration() -> None:
-    """Everything a link does is a demand; what it does not, is none."""
+    """What cells measure is a demand, at any time of a trial; what tests compute is none."""
     change = {"at_ns": 0, "direction": None, "change": {"rate_bit_s": 5}}
     told = {"name": "told", "when": {"handshake": True}, "change": None}
     link = {"directions": [DIRECTION], "schedule": [change], "triggers": [told]}
     assert envelope.demands({"links": [link]}) == {
         Demand("rate_bit_s", 10**6),
         Demand("rate_bit_s", 5),
-        Demand("change", "rate"),
-        Demand("together", "rate and delay"),
-        Demand("together", "several impairments"),
-        Demand("rate model", "token_bucket"),
         Demand("delay_s", 0.025),
-        Demand("loss model", "gilbert_elliott"),
         Demand("queue limit", "bytes"),
-        Demand("queue discipline", "codel"),
-        Demand("jitter", "pareto"),
-        Demand("impairment", "duplication"),
     }
+
+
+def test_an_impairment_that_no_test_computes_is_a_demand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(envelope, "COMPUTED", envelope.COMPUTED - {"duplication"})
+    link = {"directions": [DIRECTION], "schedule": [], "triggers": []}
+    assert Demand("impairment", "duplication") in envelope.demands({"links": [link]})
 
 
 PLAIN: dict[str, Any] = {
@@ -109,22 +109,17 @@ PLAIN: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("said", "more"),
     [
-        ({"overhead_bytes": 0}, set()),
-        ({"overhead_bytes": 14}, {("counted", "ethernet")}),
-        ({"overhead_bytes": 38}, {("counted", "wire")}),
-        ({"overhead_bytes": 14, "rate": None}, set()),
+        ({"overhead_bytes": 14}, set()),
         ({"queue": {"discipline": "droptail", "limit": None}}, {("queue limit", "unlimited")}),
         ({"queue": None}, {("queue limit", "unlimited")}),
-        ({"jitter": {"distribution": "table", "samples_ns": [1]}}, {("jitter", "table")}),
+        ({"jitter": {"distribution": "table", "samples_ns": [1]}}, set()),
+        ({"rate": {"model": "trace", "path": "t", "mean_bit_s": 77}}, {("rate_bit_s", 77)}),
+        ({"queue": {"discipline": "codel", "limit": {"packets": 9}, "ecn": True}}, set()),
         (
-            {"rate": {"model": "trace", "path": "t", "mean_bit_s": 77}},
-            {("rate_bit_s", 77), ("rate model", "trace")},
+            {"queue": {"discipline": "pie", "limit": {"packets": 9}, "ecn": True}},
+            {("marking by", "pie")},
         ),
-        (
-            {"queue": {"discipline": "codel", "limit": {"packets": 9}, "ecn": True}},
-            {("queue discipline", "codel"), ("marking by", "codel")},
-        ),
-        ({"delay_ns": 10**6}, {("delay_s", 0.001), ("together", "rate and delay")}),
+        ({"delay_ns": 10**6}, {("delay_s", 0.001)}),
     ],
 )
 def test_demands_of_a_direction(said: dict[str, Any], more: set[tuple[str, Any]]) -> None:
@@ -139,16 +134,15 @@ def test_demands_of_a_direction(said: dict[str, Any], more: set[tuple[str, Any]]
 @pytest.mark.parametrize(
     ("change", "more"),
     [
-        ({"delay_ns": 10**7}, {("change", "delay"), ("delay_s", 0.01)}),
-        ({"loss": 0.1}, {("change", "loss"), ("loss", 0.1)}),
-        ({"down": True}, {("change", "state")}),
-        ({"down": False}, {("change", "state")}),
+        ({"delay_ns": 10**7}, {("delay_s", 0.01)}),
+        ({"loss": 0.1}, {("loss", 0.1)}),
+        ({"down": True}, set()),
     ],
 )
 def test_demands_of_a_change(change: dict[str, Any], more: set[tuple[str, Any]]) -> None:
-    """By the schedule, or by an event, which is a demand of its own."""
+    """By the schedule, or by an event; that of a handshake is a demand of its own."""
     entry = {"at_ns": 0, "direction": 0, "change": change}
-    events = {
+    events: dict[str, Any] = {
         "delivered": {"delivered_bytes": 5, "direction": 0},
         "first packet": {"first_packet": True, "direction": 0},
         "handshake": {"handshake": True},
@@ -156,26 +150,30 @@ def test_demands_of_a_change(change: dict[str, Any], more: set[tuple[str, Any]])
     found = envelope.demands({"links": [{"directions": [], "schedule": [entry], "triggers": []}]})
     assert {(demand.quantity, demand.value) for demand in found} == more
     for name, when in events.items():
-        link = {"directions": [], "schedule": [], "triggers": [entry | {"when": when}]}
-        found = envelope.demands({"links": [link]})
-        assert {(demand.quantity, demand.value) for demand in found} == more | {("event", name)}
+        trigger = entry | {"name": "change", "when": when}
+        found = envelope.demands(
+            {"links": [{"directions": [], "schedule": [], "triggers": [trigger]}]}
+        )
+        own = {("event", name)} if name == "handshake" else set()
+        assert {(demand.quantity, demand.value) for demand in found} == more | own
 
 
 def test_what_is_demanded_is_what_the_cells_cover() -> None:
-    """Every kind that an experiment can ask for has a cell, but for those that are named here."""
+    """Of what is measured, an experiment demands no kind without a cell, and each cell is used."""
     cells = all_cells("smoke")
-    covered = {(quantity, value) for cell in cells for quantity, value in cell.covers.items()}
-    computed = {(quantity, kind) for quantity, kinds in envelope.COMPUTED.items() for kind in kinds}
+    covered = {
+        (quantity, value)
+        for cell in cells
+        for quantity, value in cell.covers.items()
+        if quantity not in envelope.RANGES
+    }
     demanded = {
         (demand.quantity, demand.value)
         for cell in cells
         for demand in envelope.demands(plan(cell.topology(), {}, 1, 1).emulator_config)
         if demand.quantity not in envelope.RANGES
     }
-    assert demanded <= covered | computed
-    assert not covered & computed
-    kinds_covered = {one for one in covered if one[0] not in envelope.RANGES}
-    assert kinds_covered - demanded == set()
+    assert demanded == covered
 
 
 @pytest.mark.parametrize(
@@ -194,7 +192,7 @@ def test_strict_takes_the_disciplines_that_are_computed(
     certificate.write(WIDE, "smoke", backend="af_packet", load_before=0.1)
     text = re.sub("queue = {.*}", f"queue = {queue}", DEMO)
     assert text != DEMO
-    assert link_certificate.standing(loaded(text), "af_packet").reasons == reasons
+    assert certificate.standing(loaded(text), "af_packet").reasons == reasons
 
 
 def test_the_mean_of_a_trace_is_a_rate_that_is_demanded() -> None:
@@ -204,16 +202,16 @@ def test_the_mean_of_a_trace_is_a_rate_that_is_demanded() -> None:
         'rate = "10 Mbit/s"', 'rate = { cellular = { mean = "20 kbit/s", duration = "9 s" } }'
     )
     assert slow != DEMO
-    (reason,) = link_certificate.standing(loaded(slow), "af_packet").reasons
+    (reason,) = certificate.standing(loaded(slow), "af_packet").reasons
     assert reason.startswith("rate 20 kbit/s: ")
 
 
 def test_a_campaign_that_is_covered_cites_the_certificate() -> None:
     """By date and digest, never by a path."""
     written = certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
-    found = link_certificate.standing(loaded(DEMO), "af_packet")
+    found = certificate.standing(loaded(DEMO), "af_packet")
     assert found.reasons == ()
-    link_certificate.require(found)
+    certificate.require(found)
     cited = found.as_json()
     assert cited is not None
     assert cited["file"] == written.name
@@ -227,7 +225,7 @@ def test_a_reason_names_the_topologies_that_it_is_about() -> None:
     """So that a claim about other links is not affected."""
     certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
     read = loaded(DEMO.replace('loss = ["0 %", "2 %"]', 'loss = ["0 %", "90 %"]'))
-    cited = link_certificate.standing(read, "af_packet").as_json()
+    cited = certificate.standing(read, "af_packet").as_json()
     assert cited is not None
     ((reason, topologies),) = cited["outside_topologies"].items()
     assert reason in cited["outside"]
@@ -254,22 +252,22 @@ def test_a_handover_demands_what_the_bed_orders_from_the_emulator(
     """And the event that it waits for."""
     certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
     text = HandoverExperiment(handover=handover).text()
-    assert link_certificate.standing(loaded(text), "af_packet").reasons == reasons
+    assert certificate.standing(loaded(text), "af_packet").reasons == reasons
 
 
 def test_what_the_kernel_carries_is_never_covered() -> None:
     """A certificate covers only the emulator; without --strict that is one note."""
     certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
-    (reason,) = link_certificate.standing(loaded(DEMO), "tbf").reasons
+    (reason,) = certificate.standing(loaded(DEMO), "tbf").reasons
     assert "the kernel carries the packets" in reason
 
 
 def test_strict_without_a_certificate_names_the_command_to_run() -> None:
     """The message names httpbed doctor calibrate."""
-    found = link_certificate.standing(loaded(DEMO), "af_packet")
+    found = certificate.standing(loaded(DEMO), "af_packet")
     assert found.as_json() is None
     with pytest.raises(ConfigError, match="httpbed doctor calibrate"):
-        link_certificate.require(found)
+        certificate.require(found)
 
 
 def test_every_reason_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,7 +276,7 @@ def test_every_reason_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     others = OWN | {"kernel": "6.2", "emulator": "f" * 64}
     monkeypatch.setattr(certificate, "identity", lambda *_: others)
     with pytest.raises(ConfigError) as caught:
-        link_certificate.require(link_certificate.standing(loaded(DEMO), "af_packet"))
+        certificate.require(certificate.standing(loaded(DEMO), "af_packet"))
     told = "\n".join(mistake.reason for mistake in caught.value.mistakes)
     for words in ("another kernel", "another emulator", "rate 10 Mbit/s", "delay", "loss 2 %"):
         assert words in told
@@ -291,21 +289,6 @@ def test_what_is_no_certificate_is_none(text: str) -> None:
     certificate.path().parent.mkdir(parents=True)
     certificate.path().write_text(text, encoding="latin-1")
     assert certificate.read() is None
-
-
-def test_a_certificate_of_before_covers_what_its_own_cells_did() -> None:
-    """It names no computed kinds: one whose cell failed at the time is not covered since."""
-    own = [*WIDE, verdict({"queue discipline": "pie"})]
-    written = certificate.write(own, "standard", backend="af_packet", load_before=0.1)
-    document = json.loads(written.read_text())
-    del document["computed"]
-    written.write_text(json.dumps(document))
-    for discipline, reasons in (
-        ("pie", ("together rate and delay: no cell of it has passed",)),
-        ("codel", ("queue discipline codel: no cell of it has passed",)),
-    ):
-        text = re.sub("queue = {.*}", f'queue = {{ discipline = "{discipline}" }}', DEMO)
-        assert {*reasons} <= {*link_certificate.standing(loaded(text), "af_packet").reasons}
 
 
 def test_the_latest_replaces_the_one_before() -> None:

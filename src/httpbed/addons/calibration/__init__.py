@@ -11,7 +11,7 @@ from httpbed.base.addon import Addon, Verb
 
 ADDON = Addon(
     provides={
-        "additions to campaigns": ("httpbed.addons.calibration.link_certificate:ADDITION",),
+        "additions to campaigns": ("httpbed.addons.calibration.certificate:ADDITION",),
     },
     verbs=(
         Verb(

@@ -1,7 +1,7 @@
 """The cells: conditions, their traffic, and what arithmetic expects of each.
 
 A machine can spoil rates, delays, losses and queues: these are measured. What else a link does, the
-emulator's tests compute packet by packet (``envelope.COMPUTED``).
+emulator's tests compute packet by packet (``envelope``).
 
 Three scales. ``smoke`` tests whether the link works; ``standard`` suits a machine before
 measurements; ``full`` tries more values for longer, and covers more. ``cell.ABOUT_S`` has their

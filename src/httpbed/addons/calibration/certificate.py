@@ -1,23 +1,36 @@
 """The certificate: the results of a calibration, its machine and emulator, and what it covers.
 
-One file per user. The latest calibration writes it; a campaign cites it by date and digest.
+One file per user. The latest calibration writes it; a campaign cites it by date and digest, and
+says which of its links the certificate does not cover.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from httpbed.addons.calibration import envelope
 from httpbed.base import disk, folders
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine import facts
+from httpbed.bed.machine.backend import Backend
 from httpbed.bed.machine.facts import MachineFacts
+from httpbed.bed.network.link_file import Facts
+from httpbed.bed.network.network_plan import plan
 from httpbed.bed.sandbox.sandbox_spec import LINK, executable
+from httpbed.campaign.addition import CampaignAddition, Option, executor
+from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.settings import RunSettings
+from httpbed.experiment.impairments.rate import Cellular, Trace
+from httpbed.experiment.scenario import Scenario
+from httpbed.programs.catalog import Catalog
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs
     from httpbed.addons.calibration.session import Verdict
@@ -58,9 +71,7 @@ class Certificate:
         other = (
             [f"backend {used}: the certificate is of {calibrated}"] if calibrated != used else []
         )
-        return other + envelope.outside(
-            envelope.covered_by(self.document), envelope.demands(config)
-        )
+        return other + envelope.outside(self.document["envelope"], envelope.demands(config))
 
 
 def path() -> Path:
@@ -94,7 +105,6 @@ def write(verdicts: Sequence[Verdict], scale: str, *, backend: str, load_before:
         "load": {"before": load_before, "after": machine.load[0]},
         "host": machine.model_dump(),
         "envelope": envelope.envelope(verdicts),
-        "computed": envelope.COMPUTED,
         "cells": [verdict.as_json() for verdict in verdicts],
     }
     return disk.write_record(path(), document)
@@ -120,7 +130,7 @@ class Standing:
     reasons: tuple[str, ...]
     """All reasons why the conditions are not covered; empty if they are."""
     affected: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The names of the conditions that a reason is about; a reason without names is about all."""
+    """The topologies that a reason is about, by digest; a reason without any is about all."""
 
     def as_json(self) -> dict[str, Any] | None:
         """Return what a manifest keeps, without the file's path on this machine."""
@@ -137,20 +147,94 @@ class Standing:
         }
 
 
-def standing(conditions: Iterable[tuple[str, Mapping[str, Any]]]) -> Standing:
-    """Compare a campaign's conditions with the certificate.
+VIRTUAL = Standing(None, ("no link certificate covers virtual time",))
+"""The standing of every experiment in virtual time: calibration measures links in real time."""
 
-    Each condition has a name and the emulator's configuration; several may share a name.
-    """
+
+def standing(loaded: LoadedExperiment, backend: Backend) -> Standing:
+    """Compare every condition of an experiment with the certificate."""
+    if loaded.experiment.clock == "virtual":
+        return VIRTUAL
     certificate = read()
     if certificate is None:
         return Standing(None, ("there is no link certificate on this machine",))
+    seed = loaded.experiment.seed
+    files = {digest: file.facts for digest, file in loaded.files.items()}
+    conditions = {(one.topology.digest(), str(one.handover)): one for one in loaded.scenarios()}
     reasons, affected = certificate.strangers(identity()), dict[str, list[str]]()
-    for name, config in conditions:
-        for reason in certificate.outside(config):
-            affected.setdefault(reason, []).append(name)
+    for (digest, _), scenario in conditions.items():
+        for reason in certificate.outside(_config(scenario, seed, backend, files)):
+            affected.setdefault(reason, []).append(digest)
     names = {reason: tuple(dict.fromkeys(own)) for reason, own in affected.items()}
     return Standing(certificate, tuple(dict.fromkeys([*reasons, *affected])), names)
+
+
+def _config(
+    scenario: Scenario, seed: int, backend: Backend, files: Mapping[str, Facts]
+) -> Mapping[str, Any]:
+    """Return the emulator's configuration, with the mean rate of each trace, and hand-overs."""
+    # It runs trials, and --help none.
+    from httpbed.addons.handover import handover_steps  # noqa: PLC0415
+    from httpbed.addons.handover.handover_model import handover_of  # noqa: PLC0415
+
+    topology = handover_steps.with_trigger(scenario, scenario.topology)
+    planned = plan(topology, {}, seed, 1, backend=backend, files=files).emulator_config
+    handover = handover_of(scenario)
+    ordered = handover_steps.ordered(handover) if handover else ()
+    config = {**planned, envelope.ORDERED: ordered}
+    for link, configured in zip(topology.links, config["links"], strict=True):
+        for way, table in zip(link.directions(), configured["directions"], strict=True):
+            if isinstance(way.rate, (Trace, Cellular)) and table:
+                table["rate"][envelope.MEAN] = way.mean_bit_s()
+    return config
+
+
+def require(standing: Standing) -> None:
+    """Refuse links that the certificate does not cover.
+
+    Raises:
+        ConfigError: With every reason.
+    """
+    remedy = f"calibrate this machine: {COMMAND}, with --scale full for more conditions"
+    if standing is VIRTUAL:
+        remedy = "run without --strict, or with --clock real"
+    if standing.reasons:
+        raise ConfigError(Mistake("--strict", reason, remedy) for reason in standing.reasons)
+
+
+@dataclass(frozen=True)
+class CertificateAddition(CampaignAddition):
+    """Every campaign cites the link certificate of the machine that runs its trials."""
+
+    name: str = "calibration"
+
+    def options(self) -> tuple[Option, ...]:
+        """Return the option ``--strict``."""
+        text = (
+            "Reject links that this machine's certificate does not cover;"
+            " see httpbed doctor calibrate."
+        )
+        return (click.option("--strict", is_flag=True, help=text),)
+
+    def refuse(self, loaded: LoadedExperiment, settings: RunSettings) -> None:
+        """Refuse links that no certificate covers, if the user wants it so."""
+        if settings.added.get("strict") and executor(settings) is None:
+            require(standing(loaded, settings.backend))
+
+    def describe(
+        self,
+        manifest: dict[str, Any],
+        loaded: LoadedExperiment,
+        catalog: Catalog,
+        settings: RunSettings,
+    ) -> None:
+        """Cite the certificate, unless trials run elsewhere: those machines have their own."""
+        del catalog
+        if executor(settings) is None:
+            manifest["link_certificate"] = standing(loaded, settings.backend).as_json()
+
+
+ADDITION = CertificateAddition()
 
 
 def _short(value: object) -> str:

@@ -1,10 +1,12 @@
-"""What a certificate covers, by measurement on this machine or by the tests of the emulator.
+"""What a certificate covers: what was measured on this machine, and what the emulator computes.
 
 Measured is what a machine can spoil. A value (rate, delay, loss) is covered if the nearest cells on
-both sides passed; a kind (a unit of the queue's limit) if all its cells passed. Other
-kinds differ from those only in the emulator's arithmetic, which its own tests compute for whole
-flows (:data:`COMPUTED`); certificates of before had cells of them. Any other demand is never
-covered.
+both sides passed; a unit of the queue's limit if all its cells passed. Whatever else a link does is
+the emulator's arithmetic, which its own tests compute for whole flows: ``crates/link-model/tests``,
+foremost ``arithmetic.rs``; for events and NAT, ``crates/httpbed-link/src/emulator/tests`` and
+``tests/namespaces/test_nat.py``. A certificate is of one emulator, so it covers that, too, but for
+what no test computes: changes at a handshake, PIE's marks, a queue without a limit, and any
+impairment that is not in :data:`COMPUTED`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from httpbed.addons.calibration.cell import Value
 from httpbed.base import units
 from httpbed.base.spellings import TRIGGER
-from httpbed.experiment.impairments.rate import OVERHEADS
 from httpbed.experiment.impairments.registry import ALL
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs
@@ -29,24 +30,10 @@ RANGES: Mapping[str, Callable[[float], str]] = {
 }
 """Quantities that are covered in ranges, with the formatting of their values."""
 NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}
-COMPUTED: Mapping[str, tuple[str, ...]] = {
-    "rate model": ("token_bucket", "trace"),
-    "loss model": ("gilbert_elliott", "listed"),
-    "jitter": ("uniform", "normal", "pareto", "table"),
-    "impairment": ("policing", "duplication", "corruption", "reordering"),
-    "counted": ("ethernet", "wire"),
-    "change": ("rate", "delay", "loss", "state", "NAT rebinding"),
-    "event": ("delivered", "first packet"),
-    "together": ("rate and delay", "several impairments"),
-    "queue discipline": ("codel", "fq_codel", "pie"),
-    "marking by": ("codel", "fq_codel"),
-}
-"""Kinds that the emulator's tests compute: ``crates/link-model/tests``, foremost ``arithmetic.rs``;
-for events and NAT, ``crates/httpbed-link/src/emulator/tests`` and
-``tests/namespaces/test_nat.py``."""
-DISCIPLINE = "droptail"
-"""The queue discipline that needs only a cell of its limit."""
-COUNTED = {bytes_: name for name, bytes_ in OVERHEADS.items()}
+COMPUTED = frozenset({"jitter", "counted", "policing", "duplication", "corruption", "reordering"})
+"""Impairments that the emulator's tests compute, and no cell measures."""
+MARKS_LATE = "pie"
+"""The queue discipline that drops where it should mark, above a probability of 10 %."""
 MEAN = "mean_bit_s"
 """Key for a trace's mean rate, which the caller adds to the emulator's configuration."""
 ORDERED = "ordered"
@@ -92,14 +79,6 @@ def _kinds(values: Mapping[Value, bool]) -> list[str]:
     return sorted(str(value) for value, passed in values.items() if passed)
 
 
-def covered_by(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that a certificate covers, measured or computed."""
-    covered = dict(certificate["envelope"])
-    for quantity, kinds in certificate.get("computed", {}).items():
-        covered[quantity] = [*covered.get(quantity, ()), *kinds]
-    return covered
-
-
 def outside(covered: Mapping[str, Any], demands: Iterable[Demand]) -> list[str]:
     """Return the reasons why demands are not covered."""
     reasons = (_reason(covered, demand) for demand in sorted(demands))
@@ -126,52 +105,27 @@ def demands(config: Mapping[str, Any]) -> set[Demand]:
 
 def _of_link(link: Mapping[str, Any]) -> Iterator[Demand]:
     for direction in link["directions"]:
-        yield from _of_direction(direction)
-    changes = (*link["schedule"], *link["triggers"])
-    for change in (entry["change"] or {} for entry in changes):
-        yield from _of_change(change)
+        for impairment in ALL:
+            value = direction.get(impairment.key)
+            if needs := _DEMANDS.get(impairment.field):
+                yield from needs(value, direction)
+            elif value and impairment.field not in COMPUTED:
+                yield Demand("impairment", impairment.field)
+    for entry in (*link["schedule"], *link["triggers"]):
+        yield from _of_change(entry["change"] or {})
     for trigger in link["triggers"]:
-        if trigger["change"] or trigger["name"] == TRIGGER:  # others are only reported
-            yield Demand("event", _event(trigger["when"]))
+        changes = trigger["change"] or trigger["name"] == TRIGGER  # others are only reported
+        if changes and "handshake" in trigger["when"]:
+            yield Demand("event", "handshake")
 
 
 def _of_change(change: Mapping[str, Any]) -> Iterator[Demand]:
     if "rate_bit_s" in change:
         yield Demand("rate_bit_s", change["rate_bit_s"])
-        yield Demand("change", "rate")
     if "delay_ns" in change:
         yield Demand("delay_s", change["delay_ns"] / 1e9)
-        yield Demand("change", "delay")
     if "loss" in change:
         yield Demand("loss", change["loss"])
-        yield Demand("change", "loss")
-    if "down" in change:
-        yield Demand("change", "state")
-    if "rebind" in change:
-        yield Demand("change", "NAT rebinding")
-
-
-def _event(when: Mapping[str, Any]) -> str:
-    if "delivered_bytes" in when:
-        return "delivered"
-    return "first packet" if "first_packet" in when else "handshake"
-
-
-def _of_direction(direction: Mapping[str, Any]) -> Iterator[Demand]:
-    for impairment in ALL:
-        value = direction.get(impairment.key)
-        if needs := _DEMANDS.get(impairment.field):
-            yield from needs(value, direction)
-        elif value:
-            yield Demand("impairment", impairment.field)
-    yield from _of_combination(direction)
-
-
-def _of_combination(direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if direction["rate"] and direction["delay_ns"]:
-        yield Demand("together", "rate and delay")
-    if sum(bool(direction.get(impairment.key)) for impairment in ALL if impairment.random) > 1:
-        yield Demand("together", "several impairments")
 
 
 def _of_delay(delay_ns: int, _direction: Mapping[str, Any]) -> Iterator[Demand]:
@@ -179,30 +133,14 @@ def _of_delay(delay_ns: int, _direction: Mapping[str, Any]) -> Iterator[Demand]:
 
 
 def _of_rate(rate: Mapping[str, Any] | None, _direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if not rate:
-        return
     for name in ("bit_s", MEAN):
-        if rate.get(name):
+        if rate and rate.get(name):
             yield Demand("rate_bit_s", rate[name])
-    if rate.get("model", "constant") != "constant":
-        yield Demand("rate model", rate["model"])
 
 
 def _of_loss(loss: Mapping[str, Any] | None, _direction: Mapping[str, Any]) -> Iterator[Demand]:
     if loss and "probability" in loss:
         yield Demand("loss", loss["probability"])
-    elif loss:
-        yield Demand("loss model", loss["model"])
-
-
-def _of_jitter(jitter: Mapping[str, Any] | None, _direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if jitter:
-        yield Demand("jitter", jitter["distribution"])
-
-
-def _of_counting(overhead: int | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if overhead and direction["rate"]:  # without a rate no bytes are counted
-        yield Demand("counted", COUNTED.get(overhead, f"{overhead} bytes more"))
 
 
 def _of_queue(queue: Mapping[str, Any] | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
@@ -214,19 +152,14 @@ def _of_queue(queue: Mapping[str, Any] | None, direction: Mapping[str, Any]) -> 
         yield Demand("queue limit", {"ns": "time"}.get(unit, unit))
     if not limit:
         yield Demand("queue limit", "unlimited")
-    if (discipline := table.get("discipline", DISCIPLINE)) != DISCIPLINE:
-        yield Demand("queue discipline", discipline)
-        if table.get("ecn"):
-            yield Demand("marking by", discipline)
+    if table.get("discipline") == MARKS_LATE and table.get("ecn"):
+        yield Demand("marking by", MARKS_LATE)
 
 
 _DEMANDS: Mapping[str, Callable[[Any, Mapping[str, Any]], Iterator[Demand]]] = {
     "delay": _of_delay,
     "rate": _of_rate,
     "loss": _of_loss,
-    "jitter": _of_jitter,
-    "counted": _of_counting,
     "queue": _of_queue,
 }
-"""Returns what an impairment's configuration needs; an impairment that is not here needs a cell of
-its name."""
+"""Returns what an impairment's configuration needs of the cells."""
