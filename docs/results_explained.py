@@ -48,7 +48,7 @@ def section(file: Path) -> Iterator[str]:
         " time, and `httpbed explain --why` divided their difference ([method](guides/explain.md))."
         " The table has what the slower one spends more on, and in how many cells a lifted limit"
         " took its cause away. [Each cell](../results/explained/README.md) has its times and what"
-        " was lifted; that page also counts the cells that did not run again yet."
+        " was lifted; that page also counts the cells that are not explained."
         + (left_out if others else "")
     )
     head = ["campaign", "slower", "cells", "spends more on", "confirmed"]
