@@ -30,14 +30,71 @@ INTRODUCTION = (
 )
 
 
+REASONS = {
+    "by its connection, whose set-up takes a round trip more": {"connection", "set-up"},
+    "by losses": {"congestion window", "recovery", "timeout", "repeated bytes"},
+    "by a window of fixed size": {"fixed window", "receiver's window"},
+    "by the order of responses": {
+        "behind other responses",
+        "other responses",
+        "held back by the browser",
+    },
+}
+"""What causes have in common, in words."""
+MAX_REASONS = 2
+
+
+def summary(file: Path) -> Iterator[str]:
+    """Yield why the versions differ, for the opening of the results; nothing without any cell."""
+    cells = _as_published(_read(file))
+    if not cells:
+        return
+    parts = []
+    for version in ("HTTP/2", "HTTP/3"):
+        slower = [cell for cell in cells if _slower(cell) == version]
+        reasons = [
+            (words, [cell for cell in slower if _cause(cell) in causes], causes)
+            for words, causes in REASONS.items()
+        ]
+        reasons.sort(key=lambda reason: -len(reason[1]))
+        most = " and ".join(
+            f"{words} ({_count(some, causes)})"
+            for words, some, causes in reasons[:MAX_REASONS]
+            if some
+        )
+        parts.append(f"{version} is slower in {len(slower)}, mostly {most}")
+    yield (
+        f"**Why the two differ.** Of the {len(cells)} cells in which HTTP/2 and HTTP/3 differ by"
+        f" more than 10 %, {'; '.join(parts)}. *Confirmed*: with that limit lifted, the same load"
+        " is faster and the cause is gone ([which cells](#why-http2-and-http3-differ))."
+    )
+
+
+def _count(cells: Sequence[Cell], causes: Collection[str]) -> str:
+    """Count cells, and those of them in which lifting one of the causes was confirmed."""
+    confirmed = sum(
+        any(lift["confirmed"] and lift["cause"] in causes for lift in cell["lifts"])
+        for cell in cells
+    )
+    return f"{len(cells)}, confirmed in {confirmed}" if confirmed else f"{len(cells)}"
+
+
+def _read(file: Path) -> list[Cell]:
+    """Return the cells that were explained."""
+    cells = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return [cell for cell in cells if "failed" not in cell]
+
+
+def _as_published(cells: Sequence[Cell]) -> list[Cell]:
+    return [cell for cell in cells if _is_as_published(cell)]
+
+
 def section(file: Path) -> Iterator[str]:
     """Yield a table of the explained cells by study; nothing without any."""
-    cells = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-    explained = [cell for cell in cells if "failed" not in cell]
+    explained = _read(file)
     groups = defaultdict[tuple[str, str], list[Cell]](list)
-    for cell in explained:
-        if _is_as_published(cell):
-            groups[cell["study"], _slower(cell)].append(cell)
+    for cell in _as_published(explained):
+        groups[cell["study"], _slower(cell)].append(cell)
     if not groups:
         return
     others = len(explained) - sum(map(len, groups.values()))
@@ -68,12 +125,11 @@ def _slower(cell: Cell) -> str:
 
 def _row(cells: Sequence[Cell]) -> list[str]:
     causes = Counter(map(_cause, cells))
-    tried = [cell["lifts"] for cell in cells if "lifted_s" in cell]
-    confirmed = sum(any(lift["confirmed"] for lift in lifts) for lifts in tried)
+    confirmed = sum(any(lift["confirmed"] for lift in cell["lifts"]) for cell in cells)
     return [
         str(len(cells)),
         ", ".join(f"{cause} ({count})" for cause, count in causes.most_common()),
-        f"{confirmed} of {len(tried)}" if tried else "not tried",
+        f"{confirmed} of {len(cells)}",
     ]
 
 
@@ -152,8 +208,6 @@ def _line(row: Cell, alike: Collection[str]) -> str:
     if helped:
         saved_s = max(row["again_s"]) - row["lifted_s"]
         saved[1:] = [f"{saved_s:.3g} s", _share(saved_s, row)]
-    elif "lifted_s" not in row:
-        saved[0] = "not tried"
     published, again = _published_ratio(row), http3_s / http2_s
     other_way = "" if _is_as_published(row) else ", the other way"
     ratios = [f"{published:.2f}", f"{again:.2f}{other_way}"]

@@ -46,21 +46,23 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
     if not found:
         return "# Results\n\nNo results are published yet.\n"
     remarks = tomllib.loads((published / REMARKS).read_text())
-    parts = ["# Results", *_opening(found)]
+    explained = published / "explained/cells.jsonl"
+    parts = ["# Results", *_opening(found, explained)]
     for study, own in studies(found).items():
         parts += _study(study, own, remarks)
-    parts += results_explained.section(published / "explained/cells.jsonl")
+    parts += results_explained.section(explained)
     parts += [*results_campaigns.section(found), *results_senders.section(published / "senders")]
     parts += results_suites.section(published)
     parts += results_competition.section(published)
     return "\n\n".join(parts) + "\n"
 
 
-def _opening(found: Sequence[PublishedExperiment]) -> Iterator[str]:
+def _opening(found: Sequence[PublishedExperiment], explained: Path) -> Iterator[str]:
     yield "Written by `make docs` from the archives and verdicts in `results/`."
     yield results_answers.summary(found)
     for study, own in studies(found).items():
         yield results_answers.of_paper(study, own)
+    yield from results_explained.summary(explained)
     yield results_answers.matrix(found)
     yield results_answers.overview(found)
     yield (
