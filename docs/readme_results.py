@@ -8,8 +8,9 @@ from pathlib import Path
 
 import marked
 import results_answers
+import results_explained
 from httpbed.report.phrasing import listed
-from results_archives import ROOT, PublishedExperiment, whole
+from results_archives import PUBLISHED, ROOT, PublishedExperiment, whole
 from results_clocks import claims_of
 
 README = ROOT / "README.md"
@@ -31,6 +32,10 @@ def _section(found: Sequence[PublishedExperiment]) -> str:
         f"{run} {results_answers.summary(found)}", LINE, break_on_hyphens=False
     )
     parts = [sentence, results_answers.overview(found, RESULTS)]
+    parts += [
+        textwrap.fill(text, LINE, break_on_hyphens=False)
+        for text in results_explained.summary(PUBLISHED / "explained/cells.jsonl", RESULTS)
+    ]
     if faulty := [claim["id"] for claim in whole(claims_of(found)) if claim["unannounced"]]:
         note = (
             f"**Not final:** {listed(faulty)} rest on page loads from servers that did not announce"

@@ -44,8 +44,11 @@ REASONS = {
 MAX_REASONS = 2
 
 
-def summary(file: Path) -> Iterator[str]:
-    """Yield why the versions differ, for the opening of the results; nothing without any cell."""
+def summary(file: Path, results: str = "") -> Iterator[str]:
+    """Yield why the versions differ; nothing without any cell.
+
+    ``results`` is the way to the page of the results.
+    """
     cells = _as_published(_read(file))
     if not cells:
         return
@@ -66,7 +69,7 @@ def summary(file: Path) -> Iterator[str]:
     yield (
         f"**Why the two differ.** Of the {len(cells)} cells in which HTTP/2 and HTTP/3 differ by"
         f" more than 10 %, {'; '.join(parts)}. *Confirmed*: with that limit lifted, the same load"
-        " is faster and the cause is gone ([which cells](#why-http2-and-http3-differ))."
+        f" is faster and the cause is gone ([which cells]({results}#why-http2-and-http3-differ))."
     )
 
 
