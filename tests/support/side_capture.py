@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from httpbed.addons.explain import capture_file
-from httpbed.addons.explain.capture_file import Ending
+from httpbed.addons.explain import capture
+from httpbed.addons.explain.capture import Ending
 from httpbed.store import packet_log
 
 Side = Literal["client", "server"]
-NS_RESOLUTION = struct.pack("<HHB3x", capture_file.RESOLUTION, 1, 9) + bytes(4)
+NS_RESOLUTION = struct.pack("<HHB3x", capture.RESOLUTION, 1, 9) + bytes(4)
 
 
 def block(kind: int, body: bytes) -> bytes:
@@ -22,14 +22,14 @@ def block(kind: int, body: bytes) -> bytes:
     return struct.pack("<II", kind, length) + body + struct.pack("<I", length)
 
 
-SECTION = block(capture_file.SECTION, struct.pack("<IHHq", capture_file.MAGIC, 1, 0, -1))
-INTERFACE = block(capture_file.INTERFACE, struct.pack("<HHI", 1, 0, 0) + NS_RESOLUTION)
+SECTION = block(capture.SECTION, struct.pack("<IHHq", capture.MAGIC, 1, 0, -1))
+INTERFACE = block(capture.INTERFACE, struct.pack("<HHI", 1, 0, 0) + NS_RESOLUTION)
 
 
 def packet(frame: bytes, at: int, original: int | None = None) -> bytes:
     """Return an enhanced packet block."""
     head = struct.pack("<IIIII", 0, at >> 32, at & 0xFFFFFFFF, len(frame), original or len(frame))
-    return block(capture_file.ENHANCED, head + frame + bytes(-len(frame) % 4))
+    return block(capture.ENHANCED, head + frame + bytes(-len(frame) % 4))
 
 
 def frames_at(artifacts: Path, side: Side, direction_down: int = 1) -> list[tuple[int, bytes]]:
@@ -38,7 +38,7 @@ def frames_at(artifacts: Path, side: Side, direction_down: int = 1) -> list[tupl
     A packet is seen when it leaves that side, or when it arrives there: dropped ones never do.
     """
     data = (artifacts / "link.pcapng").read_bytes()
-    chunks = [*capture_file.frames(data, Ending())]
+    chunks = [*capture.frames(data, Ending())]
     place, interface, size = (
         np.concatenate([getattr(chunk, name) for chunk in chunks])
         for name in ("place", "interface", "captured")

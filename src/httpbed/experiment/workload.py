@@ -56,6 +56,11 @@ OWN_ORIGIN = "server.httpbed.test"
 resolves on the Internet (RFC 6761)."""
 
 
+def other_end(end: Sender) -> Sender:
+    """Return the end that a connection's end talks to."""
+    return "client" if end == "server" else "server"
+
+
 class Workload(Value):
     """What a client fetches or uploads in a trial."""
 

@@ -101,7 +101,7 @@ def test_the_suite_compares_with_the_kernel_in_the_senders_place() -> None:
     assert alike.is_for_the_reader
     later = results["envelope beside CUBIC: more delay"]
     assert later.observed == pytest.approx(40, abs=2)
-    assert [plot.name for plot in conformance_figures.plots(seen, "reno")] == ["envelopes"]
+    assert [plot.name for plot in conformance_figures.plots(seen)] == ["envelopes"]
     assert len([*envelope_suite.notes(seen)]) == len(NETWORKS)
 
 
@@ -134,7 +134,7 @@ def test_a_sender_without_a_region_is_not_seen() -> None:
     results = envelope_suite.judge("cubic", seen)
     assert {result.observed for result in results} == {None}
     assert {result.n for result in results} == {0}
-    assert not conformance_figures.plots(seen, "reno")
+    assert not conformance_figures.plots(seen)
     assert not [*envelope_suite.notes(seen)]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.addons.explain import capture, capture_file
+from httpbed.addons.explain import capture
 from httpbed.addons.explain.capture import CaptureError
 
 SYN = bytes.fromhex(
@@ -32,10 +32,10 @@ def packet(interface: int, frame: bytes, *, comment: bytes = b"") -> bytes:
     body += frame + bytes(-len(frame) % 4)
     if comment:
         body += struct.pack("<HH", 1, len(comment)) + comment + bytes(-len(comment) % 4)
-    return block(capture_file.ENHANCED, body)
+    return block(capture.ENHANCED, body)
 
 
-SECTION = block(capture_file.SECTION, struct.pack("<IHHq", capture_file.MAGIC, 1, 0, -1))
+SECTION = block(capture.SECTION, struct.pack("<IHHq", capture.MAGIC, 1, 0, -1))
 
 
 def test_the_headers_of_each_packet_are_read_in_order() -> None:
@@ -62,7 +62,7 @@ def test_other_frames_keep_their_place() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"not a capture at all", struct.pack(">I", capture_file.SECTION) + bytes(30)],
+    [b"", b"not a capture at all", struct.pack(">I", capture.SECTION) + bytes(30)],
 )
 def test_another_file_is_refused(data: bytes) -> None:
     with pytest.raises(CaptureError):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foreign_capture import Segment, pcap, pcapng, segments
-from httpbed.addons.explain import capture_file
-from httpbed.addons.explain.capture_file import CaptureError, Ending
+from httpbed.addons.explain import capture
+from httpbed.addons.explain.capture import CaptureError, Ending
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.explanation import Explained, Unexplained
 from httpbed.addons.explain.foreign import evidence_file
@@ -157,10 +157,10 @@ def test_the_older_format_is_read_in_both_orders_and_units(
 
 def test_a_large_capture_is_read_in_parts() -> None:
     some = segments(WindowSender(20, lambda _: 10).transfer(), "client")
-    data = pcapng(some * (1 + capture_file.CHUNK // len(some)))
-    parts = [*capture_file.frames(data, Ending())]
+    data = pcapng(some * (1 + capture.CHUNK // len(some)))
+    parts = [*capture.frames(data, Ending())]
     assert len(parts) == 2
-    assert max(len(part) for part in parts) == capture_file.CHUNK
+    assert max(len(part) for part in parts) == capture.CHUNK
 
 
 @given(st.binary(max_size=300))
@@ -168,7 +168,7 @@ def test_noise_is_refused_or_read(noise: bytes) -> None:
     whole = pcapng(segments(WindowSender(3, lambda _: 2).transfer(), "client"))
     for data in (noise, whole + noise):
         try:
-            count = sum(map(len, capture_file.frames(data, Ending())))
+            count = sum(map(len, capture.frames(data, Ending())))
         except CaptureError:
             continue
         assert count >= (10 if data.startswith(whole) else 0)

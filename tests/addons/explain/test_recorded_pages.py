@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from httpbed.addons.explain import evidence, page_connections, page_division, page_timeline
+from httpbed.addons.explain import evidence, page_connections, page_division, page_windows
 from httpbed.addons.explain.explanation import Place, Remains, Unexplained
 from httpbed.addons.explain.lifts import Lift, Rung
 from httpbed.addons.explain.page_division import ExplainedLoad
@@ -124,7 +124,7 @@ def test_a_browser_that_reads_late_has_its_only_connection(tmp_path: Path) -> No
     described = unpacked("held-h3", tmp_path)
     recorded = evidence.recorded(tmp_path, described, "virtual")
     load = driver_output.read(tmp_path / loads.CLIENT)
-    zero = page_timeline.navigation_ns(
+    zero = page_windows.navigation_ns(
         evidence.json_object(tmp_path / LINK_RESULT), load, recorded.origin
     )
     late = [replace(one, ended_s=(one.ended_s or 0.0) + 20.0) for one in load.requests]
@@ -137,7 +137,7 @@ def test_each_of_several_connections_is_found_by_its_bytes(tmp_path: Path) -> No
     recorded = evidence.recorded(tmp_path, described, "virtual")
     load = driver_output.read(tmp_path / loads.CLIENT)
     result = evidence.json_object(tmp_path / LINK_RESULT)
-    zero = page_timeline.navigation_ns(result, load, recorded.origin)
+    zero = page_windows.navigation_ns(result, load, recorded.origin)
     found = page_connections.carriers(recorded, load, zero)
     assert len(found) == len(recorded.connections) == 3
     for name, transfer in found.items():

@@ -1,41 +1,29 @@
-"""Figures of a test: envelopes, bytes in flight over time, and throughput against models."""
+"""Figures of a test: envelopes, and bytes in flight over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from httpbed.addons.conformance import bcp133
 from httpbed.addons.conformance.envelope import Envelope
 from httpbed.addons.conformance.envelope_suite import Compared, compared
-from httpbed.addons.conformance.flight import delivered
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers
-from httpbed.addons.conformance.sender import BBR, Control
 from httpbed.report.figures import STYLE, WIDTH_IN, Plot
 from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure
-from httpbed.results import throughput_models as models
 
 PANEL_IN = 1.9
 FAR, FAR_BESIDE_LOSS = 10, 2
 """Do not draw a reference line more than 10 times above the largest window, or twice if there was a
 loss: it would squash the curve."""
-NARROW = 4
-"""Ratio of largest to smallest value up to which 1, 2 and 5 are too few ticks of a decade."""
 
 
-def plots(transfers: Transfers, judged_as: Control) -> list[Plot]:
-    """Draw what a test shows; throughput with the model of the control that it is judged as."""
+def plots(transfers: Transfers) -> list[Plot]:
+    """Draw what a test shows."""
     with mpl.rc_context(STYLE):
-        return [
-            *_envelopes(transfers),
-            *_windows(transfers),
-            *_delivery(transfers),
-            *_throughput(transfers, judged_as),
-        ]
+        return [*_envelopes(transfers), *_windows(transfers)]
 
 
 def _windows(transfers: Transfers) -> Iterator[Plot]:
@@ -107,100 +95,6 @@ def _at_the_right(axes: Axes, label: str, height: float, side: str) -> None:
         va=side,
         bbox={"facecolor": "none", "edgecolor": "none", "pad": 1.5},
     )
-
-
-def _delivery(transfers: Transfers) -> Iterator[Plot]:
-    starts = transfers.in_network("start")
-    if not starts:
-        return
-    figure = VisibleFigure(figsize=(WIDTH_IN, 2.4), layout="constrained")
-    axes = figure.subplots()
-    times, total = delivered(starts[0].flight)
-    part = total <= 2e6  # short transfers: the first 2 MB
-    axes.step(
-        times[part] + starts[0].flight.request_delay_s,
-        total[part] / 1e3,
-        where="post",
-        color=PALETTE[1],
-    )
-    axes.set_xlabel("time since the client's first packet (s)")
-    axes.set_ylabel("kB delivered")
-    axes.set_ylim(bottom=0)
-    axes.set_xlim(left=0)
-    yield Plot(
-        name="delivered",
-        caption="What had been delivered when, at the start over the deep queue: the first 2 MB.",
-        alternative="Kilobytes delivered over time, from the client's first packet.",
-        figure=figure,
-    )
-
-
-def _throughput(transfers: Transfers, judged_as: Control) -> Iterator[Plot]:
-    by_rtt: dict[float, list[SenderTransfer]] = {}
-    for network, trials in transfers.grid().items():
-        by_rtt.setdefault(network.rtt_s, []).extend(trials)
-    measured = {rtt_s: trials for rtt_s, trials in by_rtt.items() if trials}
-    if not measured:
-        return
-    figure = VisibleFigure(figsize=(WIDTH_IN, 2.8), layout="constrained")
-    axes = figure.subplots()
-    name, expected = _model(judged_as)
-    for (rtt_s, trials), colour in zip(sorted(measured.items()), PALETTE[1:], strict=False):
-        _against_loss(axes, rtt_s, trials, expected, colour)
-    _logarithmic(axes, [network.loss for network, trials in transfers.grid().items() if trials])
-    axes.set_xlabel("loss as it happened (%)")
-    axes.set_ylabel("full packets per second")
-    axes.legend(frameon=False, fontsize=8)
-    yield Plot(
-        name="throughput-against-loss",
-        caption="Throughput in the steady state, with retransmissions, against loss, a dot for each"
-        f" trial; lines are {name}.",
-        alternative=f"Packets per second against loss, for each round-trip time, with {name}.",
-        figure=figure,
-    )
-
-
-def _logarithmic(axes: Axes, losses: Sequence[float]) -> None:
-    """Make both axes logarithmic, with plain figures: the losses asked for, and round rates."""
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    percentages = sorted({100 * loss for loss in losses})
-    left, right = axes.get_xlim()
-    axes.set_xlim(min(left, percentages[0] * 0.9), max(right, percentages[-1] * 1.1))
-    axes.xaxis.set_major_locator(FixedLocator(percentages))
-    subs = (1, 2, 3, 4, 5, 6, 8) if high < NARROW * low else (1, 2, 5)
-    axes.yaxis.set_major_locator(LogLocator(subs=subs, numticks=12))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_locator(NullLocator())
-        axis.set_minor_formatter(NullFormatter())
-
-
-def _model(control: Control) -> tuple[str, Callable[[float, SenderTransfer], float]]:
-    """Name and return what a control's throughput is compared with, of a loss in a network."""
-    if control in BBR:
-        return "what the link does not lose", lambda loss, one: one.pipe.rate_pps * (1 - loss)
-    name, model = {
-        "reno": ("PFTK, at most the link's rate", models.pftk),
-        "cubic": ("the response function of CUBIC, at most the link's rate", models.cubic),
-    }[control]
-    return name, lambda loss, one: min(model(loss, one.network.rtt_s), one.pipe.rate_pps)
-
-
-def _against_loss(
-    axes: Axes,
-    rtt_s: float,
-    trials: Sequence[SenderTransfer],
-    expected: Callable[[float, SenderTransfer], float],
-    colour: str,
-) -> None:
-    losses = [transfer.loss for transfer in trials]
-    rates = [transfer.rate_pps for transfer in trials]
-    axes.plot([100 * loss for loss in losses], rates, "o", color=colour, markersize=4)
-    curve = np.geomspace(min(losses), max(losses), 50)
-    line = [expected(float(loss), trials[0]) for loss in curve]
-    axes.plot(100 * curve, line, color=colour, linewidth=1, label=f"{rtt_s * 1e3:g} ms")
 
 
 def _envelopes(transfers: Transfers) -> Iterator[Plot]:

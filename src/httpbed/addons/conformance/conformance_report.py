@@ -26,8 +26,8 @@ YOURSELF = Cell("judge yourself", tone="open")
 
 def document(judgement: Judgement, *, draws: bool) -> Document:
     """Return what a test found, a row for each property; with figures if it ``draws``."""
-    evidence, control = judgement.evidence, judgement.sender.judged_as
-    plots = conformance_figures.plots(evidence.transfers, control) if draws else []
+    evidence = judgement.evidence
+    plots = conformance_figures.plots(evidence.transfers) if draws else []
     short = delivered(judgement)
     return certificate.document(
         who(judgement),

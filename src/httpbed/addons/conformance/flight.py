@@ -221,19 +221,13 @@ def _missed(sender: Packets, echo: Floats, rtt_s: float) -> Floats:
     return np.where(np.isfinite(echoes), echoes, probe)
 
 
-def delivered(flight: Flight) -> tuple[Floats, Floats]:
-    """Return the times of delivery in seconds, and the total bytes delivered at each time."""
+def delivery_time_s(flight: Flight, size: int) -> float | None:
+    """Seconds from the connection's first packet until ``size`` bytes are delivered, or None."""
     left = flight.packets.left_s
     arrived = np.flatnonzero(~np.isnan(left))
     order = arrived[np.argsort(left[arrived], kind="stable")]
-    return left[order], np.cumsum(flight.packets.bytes[order]).astype(np.float64)
-
-
-def delivery_time_s(flight: Flight, size: int) -> float | None:
-    """Seconds from the connection's first packet until ``size`` bytes are delivered, or None."""
-    times, total = delivered(flight)
-    index = int(np.searchsorted(total, size))
-    return float(times[index]) + flight.request_delay_s if index < len(times) else None
+    index = int(np.searchsorted(np.cumsum(flight.packets.bytes[order]), size))
+    return float(left[order[index]]) + flight.request_delay_s if index < len(order) else None
 
 
 def median_delivery_s(flights: Sequence[Flight], size: int) -> float | None:

@@ -34,7 +34,6 @@ from httpbed.addons.explain.transfer import (
     Sent,
     Transfer,
     following,
-    other_end,
     unwrapped,
 )
 from httpbed.addons.explain.transfer import Path as NetworkPath
@@ -42,6 +41,7 @@ from httpbed.base import untrusted_files
 from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG
 from httpbed.experiment.scenario import Scenario
+from httpbed.experiment.workload import other_end
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 

@@ -31,12 +31,12 @@ from httpbed.addons.explain.division import Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import Divided, Held, place_of
 from httpbed.addons.explain.rounds import Plateau
-from httpbed.addons.explain.transfer import NS, other_end
+from httpbed.addons.explain.transfer import NS
 from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.workload import Sender
+from httpbed.experiment.workload import Sender, other_end
 from httpbed.programs.catalog import Catalog
 from httpbed.results import attempts
 from httpbed.results.sample import of_trials, scenario

@@ -34,9 +34,6 @@ from httpbed.experiment.roles import HttpVersion
 SHRUNK = 0.8
 """Share of the largest bytes in flight below which a congestion window has room."""
 
-APART_NS = 20_000_000
-"""Between two rounds that follow each other: the sender waits for an acknowledgement."""
-
 
 @dataclass(frozen=True)
 class Carrier:

@@ -23,7 +23,6 @@ from httpbed.addons.explain import (
     evidence,
     explanation,
     page_connections,
-    page_timeline,
     page_turns,
     page_windows,
     windows,
@@ -189,7 +188,7 @@ def of_path(left: Remains, path: LoadPath) -> ExplainedLoad | Unexplained:
     try:
         recorded = evidence.recorded(left.artifacts, described, left.clock)
         result = evidence.json_object(left.artifacts / LINK_RESULT)
-        zero = page_timeline.navigation_ns(result, load, recorded.origin)
+        zero = page_windows.navigation_ns(result, load, recorded.origin)
         hop = described.hops()[0]
         transfers = {
             name: explanation.with_credit(one, left.artifacts, (hop.client, hop.server))

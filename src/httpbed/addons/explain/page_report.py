@@ -18,7 +18,6 @@ from httpbed.addons.explain import (
     explain_report,
     explanation,
     page_division,
-    page_timeline,
     page_windows,
 )
 from httpbed.addons.explain.causes import BY_NAME
@@ -325,7 +324,7 @@ def read(results: Results, rows: Sequence[tuple[Results, Row]], catalog: Catalog
             unread.append(Unread(f"{row['block']}/{row['trial']}", trial, row["outcome"]))
             continue
         held = None
-        if timeline := page_timeline.read(campaign, trial):
+        if timeline := page_windows.timeline_of(campaign, trial):
             described = scenario(campaign, trial.levels)
             held = page_windows.of_load(timeline, trial.load, described, catalog)
         left = explanation.remains(campaign, row, catalog)

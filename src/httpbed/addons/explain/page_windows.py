@@ -8,6 +8,8 @@ timeline for the same time. Neither packets nor secrets are needed.
 
 Six, because a congestion window that grows from its first value brings three to five windows of
 64 KiB in as many round trips, too. Smaller bodies are not judged, nor any after a loss.
+
+A browser's times count from the navigation, the timeline's from the client's first packet.
 """
 
 from __future__ import annotations
@@ -17,21 +19,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.addons.explain import page_timeline, windows
+from httpbed.addons.explain import evidence, outline, windows
+from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import DIGITS, duration_text
 from httpbed.addons.explain.outline import Bins
-from httpbed.addons.explain.page_timeline import PageTimeline
 from httpbed.addons.explain.transfer import NS
 from httpbed.addons.explain.windows import HTTP2_DEFAULT, NamedWindow
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
+from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import waterfall
 from httpbed.base import units
+from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 from httpbed.report.phrasing import listed, title
 from httpbed.results.sample import scenario
+from httpbed.store import layout
 from httpbed.store.results import Results
 
 MIN_WINDOWS = 6
@@ -42,6 +47,61 @@ MIN_IDLE = 0.1
 """Share of a body's time for which the link has to be idle."""
 MAX_NAMED = 3
 """Bodies that a sentence names."""
+
+
+@dataclass(frozen=True)
+class PageTimeline:
+    """What the link towards the client carried and lost during a load."""
+
+    bins: Bins
+    zero: int
+    """The navigation, in ns since the client's first packet."""
+
+    def at(self, since_s: float) -> int:
+        """Return a browser's time in ns since the client's first packet."""
+        return round(since_s * NS) + self.zero
+
+
+def timeline_of(results: Results, trial: PageTrial) -> PageTimeline | None:
+    """Return the timeline of an attempt; None if it is damaged or shows more than the load."""
+    row = {"block": trial.block, "trial": trial.trial, "attempt": trial.attempt}
+    if results.artifacts.altered(row, LINK_RESULT):
+        return None
+    folder = layout.artifacts(results.directory, trial.block, trial.trial, trial.attempt)
+    try:
+        result = evidence.json_object(folder / LINK_RESULT)
+        return timeline_in(result, trial.load, scenario(results, trial.levels))
+    except NoTransferError:
+        return None
+
+
+def timeline_in(result: Mapping[str, Any], load: BrowserLoad, described: Scenario) -> PageTimeline:
+    """Return the timeline in what the emulator kept.
+
+    :raises NoTransferError: when it kept none, or it shows more than this load.
+    """
+    if described.handover is not None:
+        raise NoTransferError("its client changes its link")
+    bins = outline.bins_of(result, described, None)
+    try:
+        times = [one["client_first_ns"] for one in result["connections"]]
+        first = min(int(one) for one in times if one is not None)
+    except (KeyError, TypeError, ValueError):
+        raise NoTransferError("its times are missing or damaged") from None
+    return PageTimeline(bins, navigation_ns(result, load, first))
+
+
+def navigation_ns(result: Mapping[str, Any], load: BrowserLoad, first: int) -> int:
+    """Return the navigation, in ns since the client's first packet on the emulator's clock.
+
+    :raises NoTransferError: when the emulator or the browser did not say.
+    """
+    if load.navigation_ns is None:
+        raise NoTransferError("its browser did not say when the navigation began")
+    try:
+        return load.navigation_ns - int(result["origin_ns"]) - first
+    except (KeyError, TypeError, ValueError):
+        raise NoTransferError("its times are missing or damaged") from None
 
 
 @dataclass(frozen=True)
@@ -138,7 +198,7 @@ def of_connections(described: Scenario, catalog: Catalog) -> Iterator[NamedWindo
 def of_row(results: Results, row: Mapping[str, Any], catalog: Catalog) -> HeldLoad | None:
     """Return what held bodies of an attempt's load for longest; None if nothing is known to."""
     trial = loads.read(results, row)
-    timeline = page_timeline.read(results, trial) if trial else None
+    timeline = timeline_of(results, trial) if trial else None
     if trial is None or timeline is None:
         return None
     return of_load(timeline, trial.load, scenario(results, trial.levels), catalog)

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from httpbed.experiment.workload import Sender
+from httpbed.experiment.workload import Sender, other_end
 from httpbed.store import packet_log
 
 Numbers = NDArray[np.int64]
@@ -201,11 +201,6 @@ class Transfer:
 
 
 # TCP's numbers
-
-
-def other_end(end: Sender) -> Sender:
-    """Return the end that a connection's end talks to."""
-    return "client" if end == "server" else "server"
 
 
 def nearest(differences: Numbers) -> Numbers:

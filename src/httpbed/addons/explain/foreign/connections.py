@@ -14,8 +14,7 @@ from ipaddress import ip_address
 import numpy as np
 
 from httpbed.addons.explain import capture
-from httpbed.addons.explain.capture import CaptureError, Headers
-from httpbed.addons.explain.capture_file import Bytes, Ending
+from httpbed.addons.explain.capture import Bytes, CaptureError, Ending, Headers
 from httpbed.addons.explain.transfer import MAX_PACKETS, Numbers
 
 MAX_CONNECTIONS = 100_000

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from httpbed.addons.explain import capture, explanation, windows
-from httpbed.addons.explain.capture_file import CaptureError, Ending
+from httpbed.addons.explain.capture import CaptureError, Ending
 from httpbed.addons.explain.explanation import Explained, Place, Unexplained
 from httpbed.addons.explain.foreign import connections, one_sided
 from httpbed.addons.explain.foreign import seen as places
