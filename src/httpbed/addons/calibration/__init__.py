@@ -13,6 +13,10 @@ ADDON = Addon(
     provides={
         "additions to campaigns": ("httpbed.addons.calibration.certificate:ADDITION",),
     },
+    absent_options={
+        "doctor calibrate --only": "--scale smoke measures a few conditions in 17 s; --keep DIR"
+        " leaves the evidence of every cell",
+    },
     verbs=(
         Verb(
             "doctor calibrate",

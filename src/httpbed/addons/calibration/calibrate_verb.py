@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from httpbed.addons.calibration import certificate
-from httpbed.addons.calibration.cell import SCALES, Cell, Finding, Scale, about
+from httpbed.addons.calibration.cell import SCALES, Finding, Scale, about
 from httpbed.base import units
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import require_none
 from httpbed.bed.machine import backend
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.cli import output_file
 from httpbed.cli.echo import echo
-from httpbed.cli.options import PATH, OneOf, suggestion
+from httpbed.cli.options import PATH, OneOf
 from httpbed.cli.progress import LiveBar
 from httpbed.cli.verb import verb
 from httpbed.report import terminal
@@ -47,13 +47,6 @@ WIDTH_WITHOUT_TERMINAL = 120
     f" ({about('standard')}); full: more values, longer flows ({about('full')}).",
 )
 @click.option(
-    "--only",
-    "words",
-    multiple=True,
-    metavar="WORD",
-    help="Run only cells with WORD in their name, and write no certificate.",
-)
-@click.option(
     "--keep",
     type=PATH,
     metavar="DIR",
@@ -71,7 +64,6 @@ def command(
     context: click.Context,
     *,
     scale: Scale,
-    words: tuple[str, ...],
     keep: Path | None,
     link_backend: str | None,
     as_json: bool,
@@ -80,9 +72,9 @@ def command(
 
     Use it once on every machine that measures, while it is quiet, and again after a change of the
     kernel or of httpbed. It sends known packets through real namespaces and the real emulator. It
-    compares rates, delays, losses, queues and address translation with arithmetic, packet by packet
-    where possible. Campaigns on this machine cite the certificate; `httpbed run --strict` rejects
-    conditions that it does not cover.
+    compares rates, delays, losses and queues with arithmetic, packet by packet where possible.
+    Campaigns on this machine cite the certificate; `httpbed run --strict` rejects conditions that
+    it does not cover.
 
     Exit codes: 0 every cell passed; 1 some failed; 2 usage; 3 this machine cannot.
     """
@@ -90,16 +82,14 @@ def command(
     from httpbed.addons.calibration import cells, session
     from httpbed.addons.calibration.cell_runner import Bench
 
-    chosen = _chosen(cells.all_cells(scale), words)
+    chosen = cells.all_cells(scale)
     require_none(output_file.new_folder_mistakes("--keep", keep))
     load = os.getloadavg()[0]
     with _Reporter(len(chosen)) as reporter:
         bench = Bench(_root(), SEED, backend.choose(link_backend))
         run = session.calibrate(chosen, bench, tell=reporter.report, keep=keep)
         verdicts = asyncio.run(run)
-    written = None
-    if not words:
-        written = certificate.write(verdicts, scale, backend=bench.backend, load_before=load)
+    written = certificate.write(verdicts, scale, backend=bench.backend, load_before=load)
     if as_json:
         echo(json.dumps(_summary(verdicts, scale, written), indent=1))
     else:
@@ -107,33 +97,17 @@ def command(
     context.exit(0 if all(verdict.passed for verdict in verdicts) else 1)
 
 
-def _chosen(cells: Sequence[Cell], words: Iterable[str]) -> list[Cell]:
-    """Return the cells with a word in their name, and the first cell, the floor of the others."""
-    wanted = [word.lower() for word in words]
-    chosen = [
-        cell for cell in cells[1:] if not wanted or any(w in cell.name.lower() for w in wanted)
-    ]
-    if not chosen:
-        raise ConfigError(_no_cell(one, [cell.name for cell in cells]) for one in wanted)
-    return [cells[0], *chosen]
-
-
-def _no_cell(word: str, names: Sequence[str]) -> Mistake:
-    some = f"use a word of a name, such as {', '.join(map(repr, names[2:5]))}"
-    return Mistake("--only", f"no cell has {word!r} in its name", suggestion(word, names) or some)
-
-
 def _root() -> Path:
     """Return the root filesystem with ip and ethtool; build it if necessary."""
     return root_filesystem.ensure(root_filesystem.TOOLS, say=lambda line: echo(line, err=True)).path
 
 
-def _summary(verdicts: Sequence[Verdict], scale: str, written: Path | None) -> dict[str, Any]:
+def _summary(verdicts: Sequence[Verdict], scale: str, written: Path) -> dict[str, Any]:
     return {
         "schema": 1,
         "scale": scale,
         "passed": all(verdict.passed for verdict in verdicts),
-        "certificate": str(written) if written else None,
+        "certificate": str(written),
         "cells": [verdict.as_json() for verdict in verdicts],
     }
 
@@ -143,7 +117,7 @@ def _console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
-def show(verdicts: Sequence[Verdict], written: Path | None, console: Console) -> None:
+def show(verdicts: Sequence[Verdict], written: Path, console: Console) -> None:
     """Print expected and achieved figures, and failures with their reasons."""
     figures = ("expected", "achieved", "tolerance")
     table = terminal.grid(("cell", "", *figures, ""), figures)
@@ -204,15 +178,14 @@ def _figure(finding: Finding, value: float) -> str:
     return f"{value:.4g} {finding.unit}"
 
 
-def _closing(verdicts: Sequence[Verdict], written: Path | None) -> str:
+def _closing(verdicts: Sequence[Verdict], written: Path) -> str:
     failed = sum(not verdict.passed for verdict in verdicts)
     late = max((verdict.lateness_p99_s or 0.0 for verdict in verdicts), default=0.0)
     classes = ", ".join(sorted({verdict.scheduling for verdict in verdicts if verdict.scheduling}))
     passed = f"{len(verdicts) - failed} of {len(verdicts)} cells passed"
     ran = f"the emulator ran as {classes or 'nothing'}"
     lines = [f"{passed}; {ran}, its p99 lateness was at most {units.format_duration(late)}"]
-    if written:
-        lines.append(f"certificate: {written}")
+    lines.append(f"certificate: {written}")
     if failed:
         lines.append("failed cells are not covered; a quiet machine and real-time priority help")
     return "\n".join(lines)

@@ -491,5 +491,6 @@ class _Answer:
 
 OTHER_RESPONSES = "other responses"
 BUSY = frozenset({"link", "others on the link", "repeated bytes", OTHER_RESPONSES})
+WINDOWS = frozenset({"fixed window", "receiver's window"})
 PARTIAL = frozenset({"late acknowledgements", "sender's reaction"})
 """Causes that lengthen the wait for another one."""

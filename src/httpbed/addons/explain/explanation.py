@@ -23,7 +23,7 @@ import numpy as np
 
 from httpbed.addons.explain import evidence, kernel_account, qlog_trace, windows
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.division import BUSY, Division, divide
+from httpbed.addons.explain.division import BUSY, WINDOWS, Division, divide
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.kernel_account import KernelAccount
 from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace
@@ -402,7 +402,7 @@ def held(
     """Return the fixed window that was in force for longest; None without any."""
     if division.rounds is None or not division.rounds.plateaus:
         return None
-    if not {"fixed window", "receiver's window"} & set(division.costs()):
+    if not WINDOWS & set(division.costs()):
         return None
     plateau: Plateau = max(division.rounds.plateaus, key=lambda one: one.end - one.begin)
     of = windows.named(plateau.payload, transfer.full, version, known)

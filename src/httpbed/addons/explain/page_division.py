@@ -27,7 +27,7 @@ from httpbed.addons.explain import (
     page_windows,
     windows,
 )
-from httpbed.addons.explain.division import OTHER_RESPONSES, Division, Period, joined
+from httpbed.addons.explain.division import OTHER_RESPONSES, WINDOWS, Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import (
     Divided,
@@ -63,7 +63,6 @@ CAUSES: Mapping[Share, str] = {
 }
 """The cause of a step that is no response's, by its share."""
 CAUSES_OF_STEPS = {"connection": "set-up"}
-WINDOWS = frozenset({"fixed window", "receiver's window"})
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ def of_row(results: Results, row: Mapping[str, Any], catalog: Catalog) -> HeldLo
 def of_load(
     timeline: PageTimeline, load: BrowserLoad, described: Scenario, catalog: Catalog
 ) -> HeldLoad | None:
-    """Return the same of a load with its timeline."""
+    """Return what held the bodies of a load for longest, by its timeline; None: nothing known."""
     last_s = timing.page_load_time_s(load)
     if last_s is None:
         return None
