@@ -44,7 +44,6 @@ from httpbed.report.document import (
 from httpbed.report.phrasing import (
     Namer,
     Sentence,
-    brief_duration,
     listed,
     naming,
     shared_levels,
@@ -146,7 +145,6 @@ class Shown:
         if self.known:
             shown = (*blocks(self.known, self._name, draws=draws),)
             yield Section("division", "Where the time went", shown)
-        yield from ladder_sections([(one, self._ladder(one)) for one in self.known], self._name)
         if self.known and draws:
             figures = tuple(
                 block
@@ -177,25 +175,6 @@ class Shown:
             "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
             "notes": list(self.notes),
         }
-
-
-def ladder_sections(
-    climbed: Sequence[tuple[Explained, Sequence[Rung]]], name: Namer
-) -> Iterator[Section]:
-    """Yield the section of what was lifted, if anything was."""
-    rows = [(one, rung) for one, ladder in climbed for rung in ladder]
-    if not rows:
-        return
-    columns = (
-        Column.of("cause", (rung.lift.cause for _, rung in rows)),
-        Column.of("time", (_time(rung.after) for _, rung in rows), right=True),
-        Column.of("saved", (_saved(rung) for _, rung in rows), right=True),
-        Column.of("confirmed", ("yes" if rung.confirmed else "no" for _, rung in rows)),
-    )
-    names = tuple(RowName(name(one.levels), rung.lift.what) for one, rung in rows)
-    caption = "Each row also lifts what the rows above it lift, if that saved something."
-    table = Table("Ladder", caption, columns, names, name_header="with")
-    yield Section("ladder", "What lifting each limit saves", (table,))
 
 
 def notes_sections(notes: Sequence[str]) -> Iterator[Section]:
@@ -235,14 +214,6 @@ def document(  # noqa: PLR0913 - a document has these parts
         evidence=evidence,
         sections=(Section("answer", "", (Listing(answers, "answer"),), in_contents=""), *sections),
     )
-
-
-def _time(one: Explained | Unexplained) -> str:
-    return duration_text(one.division.whole) if isinstance(one, Explained) else ""
-
-
-def _saved(rung: Rung) -> str:
-    return "" if rung.saved_s is None else brief_duration(rung.saved_s)
 
 
 def blocks(known: Sequence[Divided], name: Namer, *, draws: bool) -> Iterator[Block]:

@@ -201,14 +201,6 @@ class ShownLoads:
         if self.divided:
             blocks = (*self._of_responses(draws=draws),)
             yield Section("responses", "What the responses on the path waited for", blocks)
-        yield from explain_report.ladder_sections(
-            [
-                (one.divided, one.ladder)
-                for one in self.found
-                if isinstance(one.divided, ExplainedLoad)
-            ],
-            self._name,
-        )
         tables = [critical_path_report.steps_table([path]) for path in self.paths]
         reading = Paragraph(critical_path_report.READING)
         yield Section("paths", "Critical paths", (reading, *tables))
