@@ -225,6 +225,33 @@ def test_mistakes_of_groups_do_not_hide_others() -> None:
     }
 
 
+def test_an_unreadable_group_hides_no_mistake_that_every_choice_has() -> None:
+    """One that only some combinations have waits: the group may leave those out."""
+    certain = grouped('name = "clean"', "").replace("10 Mbit/s", "10").replace('"2 %"]', '"200 %"]')
+    assert set(mistakes_by_place(certain)) >= {
+        "groups[0].name",
+        "topology.links[0].rate",
+        "factors.loss[1]",
+    }
+    fast = 'fast = { between = ["client", "proxy"]'
+    slow_only = NESTED.replace(f'{fast}, delay = {{ factor = "delay" }}', fast)
+    wrong = slow_only.replace('"25 ms"', '"25"')
+    assert "factors.delay[1]" in mistakes_by_place(wrong)
+    unreadable = f'{wrong}\n[[exclude]]\nlevels = {{ access = ["slow"] }}\n'
+    assert set(mistakes_by_place(unreadable)) == {"exclude[0].reason"}
+
+
+@pytest.mark.parametrize(
+    ("metric", "applies"),
+    [("speed_index", "page load"), ("share", "competitors"), ("proxy_cpu", "proxies")],
+)
+def test_a_metric_of_the_report_that_no_trial_has_is_a_mistake(metric: str, applies: str) -> None:
+    """Its table would be empty after a run of hours."""
+    text = DEMO.replace('metric = "request_time"', f'metric = "{metric}"')
+    assert text != DEMO
+    assert applies in mistakes_by_place(text)["report.metric"]
+
+
 def test_a_group_may_select_one_of_many_combinations() -> None:
     """A group selects one of 2^30 combinations without generating them."""
     factors = {f"f{n}": ["1", "2"] for n in range(30)}

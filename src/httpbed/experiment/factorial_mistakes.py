@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
@@ -26,6 +26,8 @@ from httpbed.experiment.factorial import (
     Treatment,
     as_list,
 )
+from httpbed.experiment.metric import METRICS
+from httpbed.experiment.scenario import Scenario
 
 _Entry = TypeVar("_Entry", bound=Value)
 Known = Mapping[str, Mapping[str, None]]
@@ -238,6 +240,14 @@ def report_mistakes(
     if isinstance(report, Mapping):
         yield from _base_mistakes(report.get("base"), factors, unreadable)
         yield from _axis_mistakes(report, factors, unreadable)
+
+
+def metric_mistakes(name: str, scenarios: Iterable[Scenario]) -> Iterator[Mistake]:
+    """Yield the mistake of a metric of the report that no trial can have."""
+    metric = METRICS[name]
+    if not any(scenario.may_have(metric) for scenario in scenarios):
+        reason = f"no trial has a value of {name}, which applies to: {metric.applies}"
+        yield Mistake("report.metric", reason, "name another metric", path=("report", "metric"))
 
 
 def known_factors(name: str, factors: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import functools
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from pydantic_core import ErrorDetails
 from httpbed.base.errors import Mistake
 from httpbed.base.value import Value, is_form
 from httpbed.experiment import document as documents
-from httpbed.experiment import factorial_mistakes, validation_messages, workload_kinds
+from httpbed.experiment import factorial, factorial_mistakes, validation_messages, workload_kinds
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.experiment import Experiment, experiment_model
 from httpbed.experiment.metric import DEFAULT_METRIC, is_unknown_metric
@@ -123,7 +124,13 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     if design.most() <= factorial_mistakes.MAX_TREATMENTS:
         treatments = design.treatments()
         mistakes += factorial_mistakes.treatment_mistakes(design, treatments)
-        mistakes += _scenario_mistakes(document, experiment, treatments)
+        if design.whole:
+            mistakes += _scenario_mistakes(document, experiment, treatments)
+        else:
+            mistakes += _certain_mistakes(document, factors)
+        if experiment and treatments and not mistakes:
+            scenarios = (Scenario.model_validate(document.scenario(one)) for one in treatments)
+            mistakes += factorial_mistakes.metric_mistakes(experiment.report.metric, scenarios)
         if treatments and not unreadable:  # tables select among treatments, which those would tell
             for table in STATED_TABLES.provided():
                 mistakes += _table_mistakes(document, table, factors, treatments)
@@ -340,12 +347,52 @@ def _scenario_mistakes(
         try:
             scenario = scenarios.read(tables)
         except ValidationError as error:
-            for detail in error.errors(include_url=False):
-                if not _is_consequence(document, detail["loc"], levels, hosts):
-                    yield _mistake(document, detail, levels)
+            yield from _invalid(document, error, levels, hosts)
         else:
             if experiment:
                 yield from _too_late(document, experiment, scenario, levels)
+
+
+def _certain_mistakes(
+    document: ExperimentDocument, factors: Mapping[str, list[str]]
+) -> Iterator[Mistake]:
+    """Find mistakes that scenarios have whatever an unreadable group or exclusion chooses.
+
+    Those are mistakes of every combination, or of every one with the level that has the mistake.
+    """
+    hosts = list(_host_mistakes(document))
+    yield from hosts
+    if factorial.most(factors) > factorial_mistakes.MAX_TREATMENTS:
+        return
+    found, having = Counter[Mistake](), Counter[tuple[str, str]]()
+    scenarios = ScenarioReader()
+    for levels in factorial.treatments(factors):
+        having.update([("", ""), *levels.items()])
+        try:
+            scenarios.read(document.scenario(levels))
+        except ValidationError as error:
+            found.update([*dict.fromkeys(_invalid(document, error, levels, hosts))])
+    for mistake, count in found.items():
+        match mistake.path:
+            case ("factors", str(name), int(index), *_):
+                level = (name, factors[name][index])
+            case ("factors", str(name), str(key), *_):
+                level = (name, key)
+            case _:
+                level = ("", "")
+        if count == having[level]:
+            yield mistake
+
+
+def _invalid(
+    document: ExperimentDocument,
+    error: ValidationError,
+    levels: Mapping[str, str],
+    hosts: list[Mistake],
+) -> Iterator[Mistake]:
+    for detail in error.errors(include_url=False):
+        if not _is_consequence(document, detail["loc"], levels, hosts):
+            yield _mistake(document, detail, levels)
 
 
 def _too_late(

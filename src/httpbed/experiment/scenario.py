@@ -30,6 +30,8 @@ from httpbed.experiment.workload import Workload
 from httpbed.experiment.workload_kinds import StatedWorkload
 
 if TYPE_CHECKING:
+    from httpbed.experiment.metric import Metric  # whose descriptors take milliseconds to read
+
     StatedHandover = HandoverTable
 else:
     StatedHandover = next(iter(HANDOVER_MODELS.provided()), HandoverTable)
@@ -129,6 +131,18 @@ class Scenario(Value):
                 *(["handover"] if self.handover else ()),
             }
         )
+
+    def may_have(self, metric: Metric) -> bool:
+        """Whether its trials may have a metric; for some, its programs decide, too."""
+        moves = self.handover is not None
+        has = {
+            "page load": self.workload.kind == "page",
+            "competitors": bool(self.competitors),
+            "proxies": any(group.roles.proxies for group in self.client_groups),
+            "hand-over": moves,
+            "migrating client": moves,
+        }
+        return has.get(metric.applies, True)
 
     def parts(self) -> Iterator[tuple[str, Role, str]]:
         """Yield name, role and host of each part, competitors last."""

@@ -16,12 +16,16 @@ from httpbed.experiment.stated_tables import TableProblem, unknown_names
 STATISTICS_OVER_CELLS = ("share_in", "count_in", "take", "rank_of")
 
 
-def problems(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
-    """Find every key that is missing, does not apply, or names something unknown."""
+def of_keys(stated: StatedClaim) -> Iterator[TableProblem]:
+    """Find every key that is missing or does not apply."""
     yield from _metric(stated)
     yield from _statistics(stated)
     yield from _contrasts(stated)
     yield from _shape_problems(stated)
+
+
+def of_names(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProblem]:
+    """Find every name that is unknown, and other cells that are the claim's own."""
     yield from _names(stated, design)
     for at, other in _others(stated):
         if known := design.of(other.experiment):

@@ -87,7 +87,9 @@ def compile_claim(stated: StatedClaim, design: ClaimDesign) -> CompiledClaim:
     Raises:
         TableProblemsError: With what is wrong with the claim.
     """
-    require_none(claim_key_mistakes.problems(stated, design))
+    keys = list(claim_key_mistakes.of_keys(stated))
+    regions = [] if keys else _unreadable_regions(stated)  # whose units follow from the keys
+    require_none([*keys, *claim_key_mistakes.of_names(stated, design), *regions])
     cells = _reduced(stated, CellBuilder(stated, design).cells(stated.where))
     region, cell_region = _regions(stated, len(cells))
     return CompiledClaim(
@@ -167,6 +169,13 @@ def _at_least_one(key: str, pairs: tuple[ClaimCell, ...]) -> tuple[ClaimCell, ..
 
 def _pair(one: ClaimCell, other: ClaimCell, by: Literal["ratio", "difference"]) -> ClaimCell:
     return ClaimCell(one.levels, ContrastValue(by, one.quantity, other.quantity))
+
+
+def _unreadable_regions(stated: StatedClaim) -> Iterator[TableProblem]:
+    units = {"expect": _unit(stated), "share_in": cell_unit(stated), "count_in": cell_unit(stated)}
+    for key, unit in units.items():
+        if text := getattr(stated, key):
+            yield from _parsed(key, text, unit, ANY)[1]
 
 
 def _regions(stated: StatedClaim, cells: int) -> tuple[Region, Region]:

@@ -168,6 +168,12 @@ def test_claims_are_checked_beside_mistakes_elsewhere() -> None:
     assert {"replicate", "claim[0].where.loss"} <= found
 
 
+def test_a_region_is_checked_beside_an_unknown_name() -> None:
+    """Its unit follows from the claim's keys, which are right."""
+    wrong = CLAIM.replace('"2 %"', '"3 %"').replace('"< 1"', '"below one"')
+    assert set(mistakes(wrong)) == {"claim[0].where.loss", "claim[0].expect"}
+
+
 def test_an_arm_must_differ_from_the_claim() -> None:
     """In the treatments that it selects, and in its name from other arms."""
     same = '[[claim.arm]]\nname = "the same"\nwhere = { loss = "2 %" }\n'
