@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import process_tree
+import stored_campaigns
 from git_repositories import git
 from httpbed.addons.gate import bisection
-from httpbed.addons.gate.bisection import BisectionError, Guilty, Measured
+from httpbed.addons.gate.bisection import BisectionError, BuildMeasurement, Guilty, Measured
 from httpbed.base.errors import ConfigError
+from httpbed.programs import catalog as catalogs
 
 COMMITS = 64
 
@@ -30,6 +33,13 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
         git(folder, "commit", "--quiet", "--message", f"commit {number}")
         commits.append(git(folder, "rev-parse", "HEAD"))
     return folder, commits
+
+
+@pytest.fixture
+def bench() -> BuildMeasurement:
+    """Return a measurement that ends before it needs its experiment."""
+    loaded, catalog = stored_campaigns.loaded(), catalogs.load()
+    return BuildMeasurement("true", "curl", "src/curl", loaded, catalog, "request_time")
 
 
 def searched(
@@ -120,13 +130,15 @@ def test_commits_that_do_not_build_are_skipped(
 def test_no_answer_if_the_guilty_commit_is_among_skipped_ones(
     history: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
-    """The commits that are left are named."""
+    """Those that are left are named: the first one that is slow, and what was skipped before it."""
 
     def seconds(number: int) -> float | None:
         return None if 39 <= number <= 41 else 1.1 if number >= 40 else 1.0
 
-    with pytest.raises(BisectionError, match="cannot be measured"):
+    with pytest.raises(BisectionError) as left:
         searched(history, seconds, tmp_path)
+    named = [line.split()[-1] for line in str(left.value).splitlines()[1:]]
+    assert named == ["42", "41", "40", "39"]
     assert git(history[0], "worktree", "list").count("\n") == 0
 
 
@@ -138,6 +150,28 @@ def test_revisions_that_do_not_differ_are_no_question(
         searched(history, lambda _: 1.0, tmp_path)
     with pytest.raises(BisectionError, match="good revision cannot be measured"):
         searched(history, lambda number: None if number == 0 else 1.0, tmp_path)
+
+
+def test_an_end_that_does_not_build_shows_the_end_of_the_output(
+    bench: BuildMeasurement, tmp_path: Path
+) -> None:
+    """Without -o, the output is gone with the work tree."""
+    failing = replace(bench, command="seq 1000; echo main.go:3: syntax error; exit 2")
+    good = failing.measure(tmp_path, "a", tmp_path / "good")
+    with pytest.raises(BisectionError) as shown:
+        bisection.limit(good, good, "request_time")
+    lines = str(shown.value).splitlines()
+    assert lines[0].endswith("the build failed: exit code 2")
+    assert lines[-2:] == ["  1000", "  main.go:3: syntax error"]
+    assert len(lines) == 1 + bisection.SHOWN_LINES
+
+
+def test_a_build_that_makes_no_program_is_named_by_its_path(
+    bench: BuildMeasurement, tmp_path: Path
+) -> None:
+    """The path within the repository, as the user wrote it: the work tree is a temporary one."""
+    made = bench.measure(tmp_path, "a", tmp_path / "good")
+    assert made.reason == "the build made no src/curl"
 
 
 @pytest.mark.parametrize(
@@ -155,6 +189,13 @@ def test_wrong_revisions_are_refused(
     with pytest.raises(ConfigError) as refused:
         bisection.resolve(history[0], good, bad)
     assert [mistake.place for mistake in refused.value.mistakes] == places
+
+
+def test_a_folder_without_a_repository_is_named_once(tmp_path: Path) -> None:
+    """And not that each revision is no commit of it."""
+    with pytest.raises(ConfigError) as refused:
+        bisection.resolve(tmp_path, "HEAD~1", "HEAD")
+    assert [mistake.place for mistake in refused.value.mistakes] == ["--repository"]
 
 
 @pytest.mark.parametrize(

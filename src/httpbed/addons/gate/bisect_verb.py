@@ -42,6 +42,13 @@ def _one_program(
     return name, path
 
 
+def _a_command(context: click.Context, parameter: click.Parameter, word: str | None) -> str | None:
+    del context, parameter
+    if word is not None and not word.strip():
+        raise ConfigError([Mistake("--build", "is empty", "name what builds the program")])
+    return word
+
+
 @verb("bisect")
 @click.option("--good", required=True, metavar="REV", help="A revision that is fast enough.")
 @click.option("--bad", required=True, metavar="REV", help="A later revision that is too slow.")
@@ -49,6 +56,7 @@ def _one_program(
     "--build",
     "command",
     required=True,
+    callback=_a_command,
     metavar="CMD",
     help="What builds the program, in the folder of a revision, such as 'make -j2'.",
 )
@@ -137,7 +145,11 @@ def command(
     if program[0] not in loaded.implementations():
         reason = f"{scenario} does not run {program[0]}"
         known = f"it runs {', '.join(loaded.implementations())}"
-        raise ConfigError([Mistake("--program", reason, known)])
+        mistakes.append(Mistake("--program", reason, known))
+    if not any(one.may_have(METRICS[metric]) for one in loaded.scenarios()):
+        reason = f"no trial of {scenario} has a value of {metric}"
+        mistakes.append(Mistake("--metric", reason, f"it applies to: {METRICS[metric].applies}"))
+    require_none(mistakes)
     bench = BuildMeasurement(command, *program, loaded, catalog, metric)
     with tempfile.TemporaryDirectory(prefix="httpbed-bisect-") as temporary:
         places = output or Path(temporary) / "campaigns"

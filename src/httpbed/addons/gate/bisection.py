@@ -38,6 +38,8 @@ Values = Mapping[str, float]
 BUILD_TIMEOUT_S = 1800.0
 LOG_BYTES = 1 << 20
 """What is kept of the output of a build: its end."""
+SHOWN_LINES = 10
+"""The lines of a build's output that explain why an end of the search has no value."""
 MIN_CHANGE = 0.001
 """A smaller change between good and bad is none: readings of the clock differ by nanoseconds."""
 MAX_STEPS = 64
@@ -53,6 +55,8 @@ class Measured:
     commit: str
     values: Values
     reason: str = ""
+    output: str = ""
+    """The last lines that a failed build printed."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,12 @@ class BuildMeasurement:
         place.mkdir(parents=True)
         with (place / "build.log").open("wb") as log:
             reason = build(self.command, checkout, log, BUILD_TIMEOUT_S)
+        output = _last_lines(place / "build.log")
         if reason:
-            return Measured(commit, {}, f"the build failed: {reason}")
+            return Measured(commit, {}, f"the build failed: {reason}", output)
         executable = (checkout / self.executable).absolute()
+        if not executable.exists():
+            return Measured(commit, {}, f"the build made no {self.executable}", output)
         try:
             catalog = self.catalog.with_programs({self.program: str(executable)})
         except ConfigError as error:
@@ -99,7 +106,13 @@ def _read(campaign: Path, commit: str, metric: str) -> Measured:
             values[name] = found.median.value
         else:
             reasons += [reason for (_, reason), _ in treatment_sample.tally.reasons.most_common(1)]
+            reasons += [f"no trial has a value of {METRICS[metric].title}"]
     return Measured(commit, values, reasons[0] if reasons else "")
+
+
+def _last_lines(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return "\n".join(f"  {line}" for line in lines[-SHOWN_LINES:])
 
 
 def build(command: str, folder: Path, log: IO[bytes], timeout_s: float) -> str:
@@ -202,7 +215,7 @@ def resolve(repository: Path, good: str, bad: str) -> tuple[str, str]:
     for option, word in (("--good", good), ("--bad", bad)):
         with collected(mistakes):
             ends.append(commit(repository, option, word))
-    require_none(mistakes)
+    require_none(dict.fromkeys(mistakes))
     first, last = ends
     between = git(repository, "rev-list", "--count", "--ancestry-path", f"{first}..{last}")
     if between == "0":
@@ -236,7 +249,8 @@ def limit(good: Measured, bad: Measured, metric: str) -> Limit:
     """
     for name, one in (("good", good), ("bad", bad)):
         if not one.values:
-            raise BisectionError(f"the {name} revision cannot be measured: {one.reason}")
+            output = f"\n{one.output}" if one.output else ""
+            raise BisectionError(f"the {name} revision cannot be measured: {one.reason}{output}")
     sign = 1 if METRICS[metric].lower_is_better else -1
     changes = {
         name: sign * _log_ratio(bad.values[name], good.values[name])
@@ -308,10 +322,10 @@ def _answered(tree: Checkout, step: Step, skipped: list[str]) -> str:
     except GitError:
         if not skipped:
             raise
-        names = ", ".join(one[:12] for one in skipped)
-        raise BisectionError(
-            f"only commits that cannot be measured are left between good and bad: {names}"
-        ) from None
+        between = ("rev-list", "refs/bisect/bad", "--not", "--glob=refs/bisect/good-*")
+        left = [f"  {tree.subject(one)}" for one in tree.git(*between).split()]
+        reason = "the commit is one of these; all but the first cannot be measured:"
+        raise BisectionError("\n".join([reason, *left])) from None
 
 
 def _told(build: Measured, judge: Limit, step: Step) -> str:

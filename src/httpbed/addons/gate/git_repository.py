@@ -69,15 +69,24 @@ def commit(folder: Path, option: str, word: str) -> str:
     """Return the hash of the commit that an option names.
 
     Raises:
-        ConfigError: There is no such commit.
+        ConfigError: There is no such commit, or no repository.
     """
     try:
         spelled = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{word}^{{commit}}")
         return git(folder, *spelled)
     except GitError:
-        reason = f"{word!r} is no commit of a repository in {folder}"
+        _require_repository(folder)
+        reason = f"{word!r} is no commit of the repository in {folder}"
         remedy = "name a commit, a branch or a tag; a shallow clone lacks older ones (git fetch)"
         raise ConfigError([Mistake(option, visible(reason), remedy)]) from None
+
+
+def _require_repository(folder: Path) -> None:
+    try:
+        git(folder, "rev-parse", "--git-dir")
+    except GitError:
+        reason = visible(f"git finds no repository in {folder}")
+        raise ConfigError([Mistake("--repository", reason, "name a folder of one")]) from None
 
 
 def _environment() -> Mapping[str, str]:
