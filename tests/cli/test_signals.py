@@ -145,3 +145,22 @@ def test_a_verb_needs_no_open_stream(closed: str, tmp_path: Path) -> None:
     ended = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, check=False)
     assert ended.returncode == 2
     assert not [*tmp_path.iterdir()]
+
+
+def test_ctrl_c_during_the_imports_gives_no_traceback() -> None:
+    """They take up to a second on a busy machine; here one of them is interrupted."""
+    script = """
+import sys
+
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "httpbed.cli.verb":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+from httpbed.cli.start import main
+main()
+"""
+    argv = [sys.executable, "-c", script, "run", "loss.toml"]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "\nhttpbed: interrupted\n")

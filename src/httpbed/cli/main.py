@@ -129,9 +129,9 @@ STDERR = 2
 """The last of the descriptors that every program expects to be open."""
 EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
 EXIT_SIGNALLED = 128
+"""Base of the exit code; the signal's number is added, as in shells."""
 FULL_BYTES = 2**20
 """Free space below which a filesystem counts as full."""
-"""Base of the exit code; the signal's number is added, as in shells."""
 _HANDLED = (signal.SIGTERM, signal.SIGHUP)
 NOT_WRITABLE = 0o022
 """Group and others cannot write our files, whatever the user's umask is."""
