@@ -146,17 +146,15 @@ def second_build(name: str) -> str:
     return f"{name}-new"
 
 
-def require(catalog: Catalog, names: Iterable[str]) -> None:
-    """Check the names of implementations that the command line gives.
+def require(catalog: Catalog, names: Iterable[str], place: str = "IMPLEMENTATION") -> None:
+    """Check the names of implementations that the command line gives in a place.
 
     Raises:
         ConfigError: With every name that no recipe has.
     """
     absent = [name for name in names if name not in catalog.recipes]
     if absent:
-        raise ConfigError(
-            Mistake("IMPLEMENTATION", *unknown(name, catalog.recipes)) for name in absent
-        )
+        raise ConfigError(Mistake(place, *unknown(name, catalog.recipes)) for name in absent)
 
 
 def unknown(name: str, known: Iterable[str]) -> tuple[str, str]:

@@ -331,6 +331,7 @@ def made(
         ConfigError: The folder is not empty, or belongs to another campaign.
     """
     require_none(campaign_folder.not_new(directory))
+    campaign_folder.require_usable(directory)
     target = directory.resolve()
     campaign_folder.make(target.parent)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as name:

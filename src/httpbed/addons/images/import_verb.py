@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.addons.images.image import Image
 
 _NAME = re.compile(r"[a-z][a-z0-9.-]*")
+_REMOTE = re.compile(r"[a-z-]+:/|.*:\w[\w.-]*$|.*@sha256:")
+"""A URL, with one slash as a path has it, or a name with a tag or a digest."""
 
 
 @verb("import")
@@ -75,10 +77,10 @@ def command(
     Exit codes: 0 imported; 2 usage, a damaged archive, an image for another processor, or one that
     is refused, and nothing of it is left; 3 this machine cannot, for example without disk space.
     """
-    require_none(_mistakes(like, interop=interop, name=name, output=output))
+    require_none(_mistakes(path, like, interop=interop, name=name, output=output))
     known = catalog(recipe_folders)
     if like:
-        catalogs.require(known, [like])
+        catalogs.require(known, [like], "--like")
     from httpbed.addons.images import archive as archives  # not for --help
     from httpbed.addons.images import image as images
 
@@ -101,11 +103,16 @@ def command(
 
 
 def _mistakes(
-    like: str | None, *, interop: bool, name: str | None, output: Path
+    path: Path, like: str | None, *, interop: bool, name: str | None, output: Path
 ) -> Iterator[Mistake]:
-    if interop == bool(like):
+    if interop and like:
+        yield Mistake("--interop", "excludes --like: each says how the program is run", "omit one")
+    elif not (interop or like):
         reason = "needs one of --like and --interop, which say how the image's program is run"
         yield Mistake("IMAGE", reason, "name the recipe of its program with --like")
+    if not path.exists() and _REMOTE.match(str(path)):
+        reason = "names an image of a registry, and httpbed fetches none"
+        yield Mistake(str(path), reason, "fetch it, and save it: skopeo copy, docker save")
     if name is not None and not _NAME.fullmatch(name):
         reason = f"{name!r} is no name of a recipe"
         yield Mistake("--name", reason, "use a to z, 0 to 9, '.' and '-', and begin with a letter")

@@ -112,7 +112,9 @@ def _words(text: str | None) -> tuple[str, ...] | None:
 
 
 def _server_mistakes(text: str | None, server: tuple[str, ...] | None) -> Iterator[Mistake]:
-    if server is None or (text is not None and not server):
+    if server is None:
+        yield Mistake(SERVER, f"{text!r} has a quote without its end", "close it")
+    elif text is not None and not server:
         yield Mistake(SERVER, f"{text!r} is no command", "write it like 'nginx -g ...'")
     elif server and not shutil.which(server[0]):
         reason = f"{server[0]} is not a program that can be run"
