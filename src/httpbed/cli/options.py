@@ -86,11 +86,15 @@ def _first(words: Sequence[str]) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return the question whether a similar known word is meant; empty if none is similar."""
-    words = list(known)
-    close = difflib.get_close_matches(word, words, 2, _VERY_SIMILAR)
-    close = close or difflib.get_close_matches(word, words, 1)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    """Return the question whether a similar known word is meant; empty if none is similar.
+
+    The dashes that all options begin with make no two of them similar.
+    """
+    words = {one.lstrip("-"): one for one in known}
+    bare = word.lstrip("-")
+    close = difflib.get_close_matches(bare, words, 2, _VERY_SIMILAR)
+    close = close or difflib.get_close_matches(bare, words, 1)
+    return f"did you mean {' or '.join(words[one] for one in close)}?" if close else ""
 
 
 def factor_levels(

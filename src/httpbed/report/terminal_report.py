@@ -49,9 +49,10 @@ def show(document: Document, report: Path | None, out: Console) -> None:
     texts += [("evidence", "; ".join(document.evidence))]
     texts += [("note", line) for line in document.notes]
     if left_out:
+        them = "it" if len(left_out) == 1 else "them"
         text = (
-            f"{listed(left_out)} left out, because {out.width} columns have no room for it;"
-            " a wider terminal and the HTML report show it"
+            f"{listed(left_out)} left out, because {out.width} columns have no room for {them};"
+            f" a wider terminal and the HTML report show {them}"
         )
         texts.append(("columns", text))
     programs = [("programs", ", ".join(document.programs))] if document.programs else []
