@@ -48,7 +48,7 @@ def document(  # noqa: PLR0913 - a certificate has these parts
 ) -> Document:
     """Return what a test found as a document; ``answer`` is a sentence without its full stop."""
     made_by = evidence.manifest
-    said = (Sentence(sentence_case(answer)),)
+    said, figures = (Sentence(sentence_case(answer)),), tuple(map(Figure, plots))
     return Document(
         name=sender,
         question=question,
@@ -69,7 +69,7 @@ def document(  # noqa: PLR0913 - a certificate has these parts
                 (table, Listing(tuple(map(sentence_case, notes)), "notes"), *_lines(further)),
                 in_contents="",
             ),
-            Section("plots", "Figures", tuple(map(Figure, plots))),
+            *([Section("plots", "Figures", figures)] if figures else []),
             Section("repetition", "Repeat it", (*_repetition(evidence),)),
         ),
     )

@@ -114,7 +114,9 @@ def outcome(judgement: Judgement) -> str:
     texts = f"{len(judgement.failed)} of {len(findings)} properties out of tolerance"
     texts += f", {unseen} not seen{yours}" if unseen else yours
     blind = len(judgement.evidence.unreadable)
-    return f"not passed: {texts}" + (f", {blind} trial(s) not read" if blind else "")
+    return f"not passed: {texts}" + (
+        f", {units.format_count(blind, 'trial')} not read" if blind else ""
+    )
 
 
 def notes(judgement: Judgement) -> Iterator[str]:
