@@ -139,6 +139,7 @@ def test_programs_of_another_experiment_are_not_listed(tmp_path: Path) -> None:
         merged(tmp_path, "first", "other")
     (mistake,) = map(str, refused.value.mistakes)
     assert "is of another experiment than" in mistake
+    assert f"httpbed diff {tmp_path / 'first'} {tmp_path / 'other'}" in mistake
 
 
 def test_an_archive_that_cannot_be_completed_leaves_nothing(

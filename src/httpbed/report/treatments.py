@@ -45,7 +45,7 @@ from httpbed.results.log_ratio import Standing
 MAX_ROWS = 12
 """Most rows of a matrix whose rows the experiment does not choose."""
 MAX_COLUMNS = 8
-"""Likewise."""
+"""Most columns of such a matrix."""
 MAX_PAGES = 6
 """Matrices that are shown unfolded."""
 SHAPES: Mapping[Standing, str] = {"less": "▼", "more": "▲", "equal": "=", "open": "○"}

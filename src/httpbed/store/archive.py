@@ -143,10 +143,11 @@ def _source(directory: Path) -> Source:
 def _not_alike(sources: Sequence[Source]) -> Iterator[Mistake]:
     """Yield how campaigns differ from the first in more than seed and machine."""
     first, *others = sources
-    apart, text = "merge it on its own", first.campaign.experiment_text
+    apart, text = "export it on its own", first.campaign.experiment_text
     for other in others:
         if not resume.has_same_treatments(text, other.campaign.experiment_text):
-            yield Mistake(other.place, f"is of another experiment than {first.place}", apart)
+            remedy = f"{apart}; httpbed diff {first.place} {other.place} says what differs"
+            yield Mistake(other.place, f"is of another experiment than {first.place}", remedy)
             continue  # its programs and scale differ for that reason
         if not resume.is_same_selection(first.manifest, other.manifest):
             held = [resume.selection_words(source.manifest) for source in (first, other)]
