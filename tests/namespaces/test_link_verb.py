@@ -140,7 +140,7 @@ http.server.HTTPServer(("", 8080), http.server.SimpleHTTPRequestHandler).serve_f
 
 @pytest.mark.parametrize(
     ("server_line", "said"),
-    [("false", "exit status 1"), ("no-such-program", "no-such-program"), ("'", "no command")],
+    [("false", "exit status 1"), ("no-such-program", "no-such-program"), ("'", "quote")],
 )
 def test_a_server_that_cannot_serve_is_reported(
     tmp_path: Path, server_line: str, said: str
