@@ -158,6 +158,7 @@ def command(
 
                 def measured(commit: str) -> Measured:
                     tree.change_to(commit)
+                    say(f"building {tree.subject(commit)}")
                     return bench.measure(tree.folder, commit, places / commit[:12])
 
                 ends = measured(commits[0]), measured(commits[1])
