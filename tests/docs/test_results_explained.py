@@ -41,11 +41,12 @@ def test_the_opening_counts_reasons_and_what_lifting_confirmed(tmp_path: Path) -
     file = tmp_path / "cells.jsonl"
     file.write_text("".join(json.dumps(one) + "\n" for one in cells))
     (text,) = results_explained.summary(file)
-    assert "Of the 4 cells" in text
-    assert "HTTP/2 is slower in 3" in text
-    assert "a round trip more (2)" in text
-    assert "by losses (1, confirmed in 1)" in text
-    assert "mostly by a window of fixed size (1, confirmed in 1)." in text
+    assert "In 6 cells HTTP/2 and HTTP/3 differ" in text
+    assert "in 4 the same version was slower again" in text
+    assert "HTTP/2 is slower in 3 of these" in text
+    assert "a round trip more to set up (2)" in text
+    assert "because packets are lost (1, confirmed in 1)" in text
+    assert "mostly because a window or buffer is too small (1, confirmed in 1)." in text
 
 
 def test_an_opening_without_cells_says_nothing(tmp_path: Path) -> None:
