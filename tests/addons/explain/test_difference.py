@@ -33,3 +33,5 @@ def test_a_pair_without_a_difference_says_why() -> None:
 def test_equal_trials_have_no_difference() -> None:
     assert difference.of([explained(10), explained(10)]) is None
     assert difference.of([]) is None
+    assert difference.of([explained(10), explained(10, pause=1)]) is None
+    assert difference.of([explained(10), explained(10, pause=1000)]) is not None

@@ -16,9 +16,11 @@ from httpbed.addons.explain.explanation import Explained, duration_text
 from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.transfer import NS
 from httpbed.report.phrasing import listed
+from httpbed.results.comparison import EQUAL_MARGIN
 
 MAX_NAMED = 5
 """Causes that a sentence names."""
+SAME = f"Both took the same time, to within {100 * EQUAL_MARGIN:.0f} %"
 WORTH = 0.03
 """Share of the difference below which a cause is not named."""
 
@@ -87,17 +89,19 @@ class Difference:
 def of(known: Sequence[Explained]) -> Difference | None:
     """Return the difference of the slowest and the fastest trial; None if there is none.
 
-    Only completed trials count: one that was cut off has not taken its time.
+    Only completed trials count: one that was cut off has not taken its time. Two that differ by
+    less than :data:`EQUAL_MARGIN` of the slower one took the same time, as in reports.
     """
     completed = [explained for explained in known if explained.outcome == "completed"]
     if not completed:
         return None
     by_time = sorted(completed, key=lambda explained: explained.division.whole)
     found = Difference(by_time[0], by_time[-1])
-    return found if found.whole > 0 else None
+    is_different = found.whole > EQUAL_MARGIN * found.slow.division.whole
+    return found if is_different else None
 
 
 def absence(outcomes: Mapping[str, str]) -> str:
     """Say why two trials have no difference, from the outcome of each; without the full stop."""
     cut = [f"{name} {outcome}" for name, outcome in outcomes.items() if outcome != "completed"]
-    return f"Their times are not compared: {listed(cut)}" if cut else "Both took the same time"
+    return f"Their times are not compared: {listed(cut)}" if cut else SAME

@@ -33,7 +33,6 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.report import waterfall
 from httpbed.base import units
 from httpbed.experiment.roles import HttpVersion
-from httpbed.report.phrasing import listed
 
 ON_THE_WAY = "sent before the request arrived"
 LESS_URGENT = "less urgent"
@@ -75,7 +74,7 @@ class Behind:
         return (
             f"while {name} was open, the link carried {_size(sum(self.bytes.values()))} of"
             f" {others} ({', '.join(names)}{more}):"
-            f" {listed([*self._kinds(name)])}"
+            f" {'; '.join(self._kinds(name))}"
         )
 
     def _kinds(self, name: str) -> Iterator[str]:

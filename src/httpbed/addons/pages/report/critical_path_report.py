@@ -15,6 +15,7 @@ from httpbed.addons.pages.report import waterfall
 from httpbed.experiment.scenario import Scenario
 from httpbed.report.document import Cell, Column, RowName, Table
 from httpbed.report.phrasing import brief_duration, sentence_case, title
+from httpbed.results.comparison import EQUAL_MARGIN
 from httpbed.results.sample import scenario
 from httpbed.store.results import Results
 
@@ -255,14 +256,16 @@ class PathDifference:
 def difference(found: Sequence[LoadPath]) -> PathDifference | None:
     """Return the difference of the slowest and the fastest load with one goal; None without.
 
-    Only completed loads count: the path of one that was cut off ends with what had arrived.
+    Only completed loads count: the path of one that was cut off ends with what had arrived. Two
+    that differ by less than :data:`EQUAL_MARGIN` took the same time.
     """
     completed = [path for path in found if path.trial.outcome == "completed"]
     by_time = sorted(completed, key=lambda path: path.path.whole_s)
     if not by_time or len({path.path.goal for path in completed}) > 1:
         return None
     difference = PathDifference(by_time[0], by_time[-1])
-    return difference if difference.whole_s > 0 else None
+    is_different = difference.whole_s > EQUAL_MARGIN * difference.slow.path.whole_s
+    return difference if is_different else None
 
 
 def values(one: LoadPath) -> dict[str, Any]:
