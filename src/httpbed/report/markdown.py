@@ -29,6 +29,7 @@ def render(document: Document) -> str:
     evidence = filter(None, [*document.evidence, document.clock, programs, by])
     parts = (
         [f"**{escaped(document.question)}**"],
+        [f"In common: {escaped(document.in_common)}"] if document.in_common else [],
         listing("Claims", lines),
         listing("Answer", map(str, document.answer)),
         lines_of(document.treatments),

@@ -70,6 +70,8 @@ class Document:
     notes: tuple[str, ...]
     evidence: tuple[str, ...]
     sections: tuple[Section, ...]
+    in_common: str = ""
+    """The levels that all treatments have, where their names leave these out."""
 
 
 def document(source: ReportInput) -> Document:

@@ -56,7 +56,8 @@ def show(document: Document, report: Path | None, out: Console) -> None:
         )
         texts.append(("columns", text))
     programs = [("programs", ", ".join(document.programs))] if document.programs else []
-    heading = [("question", document.question), *document.heading.pairs, *programs]
+    common = [("in common", document.in_common)] if document.in_common else []
+    heading = [("question", document.question), *document.heading.pairs, *common, *programs]
     table = Padding(shown, (0, 0, 0, INDENT))
     terminal.show(out, (terminal.facts(heading), "", table, "", terminal.facts(texts)))
     if report is not None:

@@ -21,7 +21,7 @@ from httpbed.campaign.settings import ONE
 from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs
-from httpbed.report import terminal, terminal_report
+from httpbed.report import markdown, publish, terminal, terminal_report
 from httpbed.report.phrasing import brief_duration
 from httpbed.results import attempts
 from httpbed.store import query
@@ -183,15 +183,22 @@ def test_packets_that_the_kernel_carried_count_as_none(tmp_path: Path) -> None:
     assert page_report.needs_packets(kernels, row, is_compared=True)
 
 
-def test_treatments_are_named_by_what_they_do_not_share(tmp_path: Path) -> None:
+def test_treatments_are_named_by_what_they_do_not_share(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     results = page_campaign(tmp_path)
     rows = {row["http_version"]: row for row in attempts.valid(results) if row["block"] == 1}
     alone = page_report.read(results, [(results, rows["2"])], CATALOG)
     pair = page_report.read(results, [(results, rows[version]) for version in "23"], CATALOG)
     assert [path.name for path in pair.paths] == ["HTTP/2", "HTTP/3"]
-    shared = dict(pair.document(draws=False).heading.pairs)["in common"]
+    document = pair.document(draws=False)
+    shared = document.in_common
     for name, level in pair.treatments[0].items():
         if name != "http_version":
             assert level in shared
             assert level in alone.paths[0].name
-    assert "in common" not in dict(alone.document(draws=False).heading.pairs)
+    assert shared in publish.in_html(document)
+    assert markdown.escaped(shared) in markdown.render(document)
+    terminal_report.show(document, None, terminal.console())
+    assert f"in common {shared}" in " ".join(capsys.readouterr().out.split())
+    assert not alone.document(draws=False).in_common

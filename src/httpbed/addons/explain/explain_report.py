@@ -196,10 +196,7 @@ def document(  # noqa: PLR0913 - a document has these parts
 ) -> Document:
     """Return what explains trials of a campaign as a document; its sections follow the answers."""
     made_by = results.manifest
-    heading = [("link", line) for line in experiment_words.sentences(results.document)]
-    if shared := shared_levels(treatments):
-        levels = (f"{title(name)} {level}" for name, level in shared.items())
-        heading.append(("in common", ", ".join(levels)))
+    shared = shared_levels(treatments).items()
     return Document(
         name=results.experiment.name,
         question=f"Why did it take so long? {results.experiment.question}",
@@ -207,12 +204,15 @@ def document(  # noqa: PLR0913 - a document has these parts
         started=str(made_by.get("started", "")),
         clock=manifest.clock(made_by),
         programs=manifest.versions(made_by),
-        heading=Facts(tuple(heading)),
+        heading=Facts(
+            tuple(("link", line) for line in experiment_words.sentences(results.document))
+        ),
         treatments=division,
         answer=answers,
         notes=notes,
         evidence=evidence,
         sections=(Section("answer", "", (Listing(answers, "answer"),), in_contents=""), *sections),
+        in_common=", ".join(f"{title(name)} {level}" for name, level in shared),
     )
 
 
