@@ -154,6 +154,11 @@ def test_the_html_report_escapes_everything() -> None:
     assert page.count("<svg") == 1
 
 
+def test_the_html_report_shows_the_command_without_a_full_stop() -> None:
+    page = publish.in_html(conformance.document(judgement(), draws=False))
+    assert "<pre><code>&lt;script&gt;alert(1)&lt;/script&gt;</code></pre>" in page
+
+
 def test_the_terminal_shows_a_table_of_properties(capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each property, and the evidence below."""
     terminal_report.show(conformance.document(judgement(), draws=False), None, terminal.console())

@@ -80,7 +80,8 @@ def _lines(texts: Iterable[str]) -> Iterator[Paragraph]:
 
 
 def _repetition(evidence: ConformanceEvidence) -> Iterator[Paragraph | Table]:
-    yield Paragraph("Made by", evidence.command)
+    yield Paragraph("Made by:")
+    yield Paragraph("", evidence.command, style="code")
     yield Paragraph(f"{repetition(evidence)}.")
     rows = [(one.network, one.sender, one.file, one.sha256) for one in evidence.packets]
     head = ("network", "sender", "file", "SHA-256")
@@ -88,7 +89,7 @@ def _repetition(evidence: ConformanceEvidence) -> Iterator[Paragraph | Table]:
 
 
 def repetition(evidence: ConformanceEvidence) -> str:
-    """Say how the test is repeated, and what its digests then show."""
+    """Say how the test is repeated, and what its digests then show; without the full stop."""
     if evidence.manifest.get("clock") != "virtual":
         return (
             f"In real time every run sends other packets, so {DIGESTS} shows changes of these"
@@ -96,9 +97,9 @@ def repetition(evidence: ConformanceEvidence) -> str:
         )
     return (
         "The same builds send the same packets again on the same kind of processor. Run the"
-        f" command with -o and a new folder, and there sha256sum -c with the {DIGESTS} of this"
-        " folder: it compares the packets of every trial, with the times at which they entered"
-        " and left the link"
+        " command with -o and a new folder, then in that folder sha256sum -c with the path of this"
+        f" folder's {DIGESTS}. It compares the packets of every trial, with the times at which they"
+        " entered and left the link"
     )
 
 
@@ -109,7 +110,7 @@ def write(
     listed = campaigns.open_existing(folder).files()
     digests = {name: listed[name].sha256 for name in (EXPERIMENT, DESIGN)}
     digests |= {one["file"]: one["sha256"] for one in record["packets"]}
-    origin = f"Made by {markdown.escaped(evidence.command)}. {repetition(evidence)}.\n"
+    origin = f"{repetition(evidence)}.\n\nMade by: {markdown.escaped(evidence.command)}\n"
     texts = {
         MARKDOWN: f"# {markdown.escaped(found.name)}\n\n{markdown.render(found)}\n{origin}",
         RECORD: json.dumps(record, indent=1) + "\n",
