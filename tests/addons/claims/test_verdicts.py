@@ -181,6 +181,15 @@ def test_a_difference_of_shares_is_in_points() -> None:
     assert texts[1].startswith("-100 points")
 
 
+def test_a_difference_of_gains_is_in_points() -> None:
+    gain = f'{{ of = {H3}, to = {H2}, by = "gain" }}'
+    head = '[[claim]]\nid = "a"\nsays = "a claim"\nmetric = "request_time"\nexpect = "< 1"\n'
+    single = judged(f'{head}where = {{ loss = "2 %" }}\ncompare = {gain}\n', planted, blocks=10)
+    assert " %" in claims.measured(single.stated, single.main).split(" (")[0]
+    pair = judged(f"{head}compare = [{gain}, {PARTS['loss']}]\n", planted, blocks=10)
+    assert claims.measured(pair.stated, pair.main).split(" (")[0].endswith(" points")
+
+
 def test_timed_out_trials_count_as_long() -> None:
     """HTTP/2 never ends, so HTTP/3 is faster, by an unknown factor."""
 

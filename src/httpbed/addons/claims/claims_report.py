@@ -267,8 +267,7 @@ def _form(
     if not is_share(stated):
         return lambda value: _plain(value, 3), ""
     # 36.8 % of the cells less 89.5 % are 52.7 points less, and 59 % less.
-    sign = " points" if stated.minus or stated.minus_other else " %"
-    return lambda value: _plain(100 * value, 3), sign
+    return lambda value: _plain(100 * value, 3), " points" if _is_difference(stated) else " %"
 
 
 def numbers(stated: StatedClaim, estimate: ClaimEstimate) -> tuple[str, str, str]:
@@ -281,6 +280,11 @@ def numbers(stated: StatedClaim, estimate: ClaimEstimate) -> tuple[str, str, str
     number, unit = _form(stated, estimate.unit, ends)
     value, low, high = map(number, ends)
     return f"{beyond}{value}{unit}", low, f"{high}{unit}"
+
+
+def _is_difference(stated: StatedClaim) -> bool:
+    last = stated.compare[-1].by if stated.compare and not stated.share_in else ""
+    return bool(stated.minus or stated.minus_other) or last == "difference"
 
 
 def is_share(stated: StatedClaim) -> bool:
