@@ -32,7 +32,7 @@ def render(document: Document) -> str:
         [f"In common: {escaped(document.in_common)}"] if document.in_common else [],
         listing("Claims", lines),
         listing("Answer", map(str, document.answer)),
-        lines_of(document.treatments),
+        lines_of(document.treatments) if document.treatments.columns else [],
         *(part for one in brief for part in ([f"{escaped(one.caption)}"], lines_of(one))),
         listing("Before relying on it", document.notes),
         listing("Evidence", evidence),

@@ -46,7 +46,7 @@ def show(document: Document, report: Path | None, out: Console) -> None:
     shown, left_out = fitted(document.treatments, out.width - INDENT)
     texts = [(section.id, section.line) for section in document.sections if section.line]
     texts += [("answer", str(replace(sentence, evidence=""))) for sentence in document.answer]
-    texts += [("evidence", "; ".join(document.evidence))]
+    texts += [("evidence", "; ".join(document.evidence))] if document.evidence else []
     texts += [("note", line) for line in document.notes]
     if left_out:
         them = "it" if len(left_out) == 1 else "them"
@@ -58,8 +58,8 @@ def show(document: Document, report: Path | None, out: Console) -> None:
     programs = [("programs", ", ".join(document.programs))] if document.programs else []
     common = [("in common", document.in_common)] if document.in_common else []
     heading = [("question", document.question), *document.heading.pairs, *common, *programs]
-    table = Padding(shown, (0, 0, 0, INDENT))
-    terminal.show(out, (terminal.facts(heading), "", table, "", terminal.facts(texts)))
+    table = [Padding(shown, (0, 0, 0, INDENT)), ""] if document.treatments.columns else []
+    terminal.show(out, (terminal.facts(heading), "", *table, terminal.facts(texts)))
     if report is not None:
         show_path(report, out)
 

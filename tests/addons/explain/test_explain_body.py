@@ -11,6 +11,7 @@ import stored_campaigns
 from httpbed.addons.explain import explain_body, page_report
 from httpbed.addons.explain.again import Again, ladders, loaded_trials
 from httpbed.addons.explain.explain_report import Shown
+from httpbed.addons.explain.explanation import Unexplained
 from httpbed.addons.explain.page_report import Row, ShownLoads, Unread
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.browser_load import BrowserLoad
@@ -104,6 +105,27 @@ def test_nothing_runs_again_where_no_trial_could_be_divided(tmp_path: Path) -> N
     results = page_campaign(tmp_path / "campaign", only={"http_version": "none"})
     assert ladders(results, [], Again(CATALOG, tmp_path / "again", tmp_path, ONE, None)) == {}
     assert not (tmp_path / "again").exists()
+
+
+def test_trials_that_cannot_be_divided_have_no_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = page_campaign(tmp_path)
+    why = Unexplained(1, "a", {"http_version": "2"}, 1, "it kept no packets")
+    document = Shown(results, [why]).document(draws=False)
+    terminal_report.show(document, None, terminal.console())
+    for text in (capsys.readouterr().out, markdown.render(document)):
+        assert "cannot be divided: it kept no packets" in text
+        assert "other causes" not in text
+        assert "|" not in text.split("Answer")[-1].split("answer")[-1]
+
+
+def test_a_name_of_several_treatments_says_which_levels_it_lacks(tmp_path: Path) -> None:
+    """A factor of which it has two levels is no better than one that it leaves out."""
+    results = page_campaign(tmp_path)
+    both = "http_version=2,http_version=3"
+    with pytest.raises(ConfigError, match=r"choose one level of .*http_version"):
+        explain_body.pair(results, (both, "http_version=2"))
 
 
 def test_the_page_follows_no_link_out_of_a_campaign(

@@ -45,6 +45,7 @@ from httpbed.report import (
     terminal,
     terminal_report,
 )
+from httpbed.report.phrasing import listed
 from httpbed.report.sections import Document
 from httpbed.results import attempts
 from httpbed.results.sample import of_trials, scenario
@@ -248,9 +249,12 @@ def _no_treatment(
             "--why", f"{words!r} has no valid trial", "httpbed report --status lists them"
         )
     more = [
-        name for name, some in results.experiment.factors.items() if name not in levels and some[1:]
+        name
+        for name, some in results.experiment.factors.items()
+        if some[1:] and len(levels.get(name, ())) != 1
     ]
-    return Mistake("--why", f"{words!r} fits {count} treatments", f"add {', '.join(more)}")
+    remedy = f"choose one level of {listed(more)}"
+    return Mistake("--why", f"{words!r} fits {count} treatments", remedy)
 
 
 def _levels(

@@ -225,10 +225,13 @@ def blocks(known: Sequence[Divided], name: Namer, *, draws: bool) -> Iterator[Bl
 
 
 def table(known: Sequence[Divided], name: Namer) -> Table:
-    """Return the table for terminal and Markdown; many trials have a row each, few a column."""
+    """Return the table for terminal and Markdown; many trials have a row each, few a column.
+
+    Without a trial it has no columns.
+    """
     causes = _columns(known)
     layout = _by_trial if len(known) > MAX_BESIDE else _by_cause
-    columns = layout(known, causes, name)
+    columns = layout(known, causes, name) if known else ()
     return Table("Division", "What the time was spent on", tuple(columns), brief=True)
 
 
