@@ -58,7 +58,8 @@ def show(document: Document, report: Path | None, out: Console) -> None:
     programs = [("programs", ", ".join(document.programs))] if document.programs else []
     common = [("in common", document.in_common)] if document.in_common else []
     heading = [("question", document.question), *document.heading.pairs, *common, *programs]
-    table = [Padding(shown, (0, 0, 0, INDENT)), ""] if document.treatments.columns else []
+    padded = Padding(shown, (0, 0, 0, INDENT))
+    table = (padded, "") if document.treatments.columns else ()
     terminal.show(out, (terminal.facts(heading), "", *table, terminal.facts(texts)))
     if report is not None:
         show_path(report, out)
