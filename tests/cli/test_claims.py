@@ -224,13 +224,13 @@ def test_links_outside_the_certificate_are_named(httpbed: Command, tmp_path: Pat
     lossy = {
         trial.scenario().topology.digest() for trial in read.trials if trial.levels["loss"] == "2 %"
     }
-    reason = "loss 2 %: no cell of it has passed"
+    reason = "loss 2 %: no cell that passed covers it"
     cited = {"date": "today", "outside": [reason], "outside_topologies": {reason: [*lossy]}}
     made = stored_campaigns.manifest() | {"link_certificate": cited}
     with campaigns.opened(tmp_path / "campaign", text, read.trials, made) as opened:
         stored_campaigns.keep(opened, *map(stored_campaigns.record, read.trials))
     (claim,) = verdicts(httpbed("claims", tmp_path / "campaign", "--json")[1])
-    warning = "not covered by the link certificate: loss 2 %: no cell of it has passed"
+    warning = "not covered by the link certificate: loss 2 %: no cell that passed covers it"
     assert warning in claim["warnings"]
     assert warning not in claim["arms"][0]["warnings"]
 

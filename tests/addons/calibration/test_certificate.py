@@ -63,7 +63,7 @@ def test_a_unit_of_the_queues_limit_is_covered_if_all_its_cells_passed() -> None
     covered = envelope.envelope(cells)
     assert covered == {"queue limit": ["packets"]}
     wanted = [Demand("queue limit", "bytes"), Demand("queue limit", "packets")]
-    assert envelope.outside(covered, wanted) == ["queue limit bytes: no cell of it has passed"]
+    assert envelope.outside(covered, wanted) == ["queue limit bytes: no cell that passed covers it"]
 
 
 DIRECTION: dict[str, Any] = {
@@ -182,7 +182,7 @@ def test_what_is_demanded_is_what_the_cells_cover() -> None:
         ('{ discipline = "codel" }', ()),
         ('{ discipline = "fq_codel", ecn = true }', ()),
         ('{ discipline = "pie" }', ()),
-        ('{ discipline = "pie", ecn = true }', ("marking by pie: no cell of it has passed",)),
+        ('{ discipline = "pie", ecn = true }', ("marking by pie: no cell that passed covers it",)),
     ],
 )
 def test_strict_takes_the_disciplines_that_are_computed(

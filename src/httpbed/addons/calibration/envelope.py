@@ -88,7 +88,7 @@ def outside(covered: Mapping[str, Any], demands: Iterable[Demand]) -> list[str]:
 def _reason(covered: Mapping[str, Any], demand: Demand) -> str:
     if demand.quantity not in RANGES:
         known = demand.value in covered.get(demand.quantity, ())
-        return "" if known else f"{demand.quantity} {demand.value}: no cell of it has passed"
+        return "" if known else f"{demand.quantity} {demand.value}: no cell that passed covers it"
     value, write = float(demand.value), RANGES[demand.quantity]
     intervals = covered.get(demand.quantity, [])
     if any(low <= value <= high for low, high in intervals):
