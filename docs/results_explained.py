@@ -72,9 +72,9 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
     yield (
         f"**Why the two differ.** In {len(_lines(file))} cells HTTP/2 and HTTP/3 differ by more"
         f" than 10 %. Two trials of {len(_read(file))} cells ran again to show why; in {len(cells)}"
-        f" the same version was slower again. {' '.join(parts)} *Confirmed*: the slower trial ran once more with a"
-        f" limit lifted, such as without losses. It took less time, and at least {gone} of that"
-        f" cause's time was gone ([which cells]({results}#why-http2-and-http3-differ))."
+        f" the same version was slower again. {' '.join(parts)} *Confirmed*: the slower trial ran"
+        f" once more with a limit lifted, such as without losses. It took less time, and at least"
+        f" {gone} of that cause's time was gone ([which cells]({results}#why-http2-and-http3-differ))."
     )
 
 
