@@ -74,7 +74,8 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
         f" than 10 %. Two trials of {len(_read(file))} cells ran again to show why; in {len(cells)}"
         f" the same version was slower again. {' '.join(parts)} *Confirmed*: the slower trial ran"
         f" once more with a limit lifted, such as without losses. It took less time, and at least"
-        f" {gone} of that cause's time was gone ([which cells]({results}#why-http2-and-http3-differ))."
+        f" {gone} of that cause's time was gone"
+        f" ([which cells]({results}#why-http2-and-http3-differ))."
     )
 
 
