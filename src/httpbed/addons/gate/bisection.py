@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from httpbed.addons.gate.git_repository import GitError, commit, git
+from httpbed.base import untrusted_files
 from httpbed.base.errors import ConfigError, HttpbedError, Mistake, collected, require_none, visible
 from httpbed.bed.machine import backend, guard
 from httpbed.campaign.preparation import LoadedExperiment
@@ -83,12 +84,12 @@ class BuildMeasurement:
         place.mkdir(parents=True)
         with (place / "build.log").open("wb") as log:
             reason = build(self.command, checkout, log, BUILD_TIMEOUT_S)
-        output = _last_lines(place / "build.log")
-        if reason:
-            return Measured(commit, {}, f"the build failed: {reason}", output)
         executable = (checkout / self.executable).absolute()
-        if not executable.exists():
-            return Measured(commit, {}, f"the build made no {self.executable}", output)
+        if reason or not executable.exists():
+            why = f"failed: {reason}" if reason else f"made no {self.executable}"
+            lines = untrusted_files.last_lines(place, "build.log", SHOWN_LINES, LOG_BYTES)
+            output = "\n".join(f"  {line}" for line in lines)
+            return Measured(commit, {}, f"the build {why}", output)
         try:
             catalog = self.catalog.with_programs({self.program: str(executable)})
         except ConfigError as error:
@@ -108,11 +109,6 @@ def _read(campaign: Path, commit: str, metric: str) -> Measured:
             reasons += [reason for (_, reason), _ in treatment_sample.tally.reasons.most_common(1)]
             reasons += [f"no trial has a value of {METRICS[metric].title}"]
     return Measured(commit, values, reasons[0] if reasons else "")
-
-
-def _last_lines(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()
-    return "\n".join(f"  {line}" for line in lines[-SHOWN_LINES:])
 
 
 def build(command: str, folder: Path, log: IO[bytes], timeout_s: float) -> str:
