@@ -34,7 +34,7 @@ def _section(found: Sequence[PublishedExperiment]) -> str:
     parts = [sentence, results_answers.overview(found, RESULTS)]
     parts += [
         textwrap.fill(text, LINE, break_on_hyphens=False)
-        for text in results_explained.summary(PUBLISHED / "explained/cells.jsonl", RESULTS)
+        for text in results_explained.summary(PUBLISHED / results_explained.CELLS, RESULTS)
     ]
     if faulty := [claim["id"] for claim in whole(claims_of(found)) if claim["unannounced"]]:
         note = (

@@ -17,6 +17,8 @@ from httpbed.addons.pages.load.critical_path import SERVER, SLOWER
 from markdown_table import table
 
 Cell = Mapping[str, Any]
+CELLS = "explained/cells.jsonl"
+"""The file of the kept cells, below the folder of results."""
 WORTH = 0.1
 """Share of the difference from which on a cause of its responses is named."""
 INTRODUCTION = (
@@ -50,7 +52,9 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
 
     ``results`` is the way to the page of the results.
     """
-    cells = _as_published(_read(file))
+    rows = read(file)
+    explained = _explained(rows)
+    cells = _as_published(explained)
     if not cells:
         return
     parts = []
@@ -70,8 +74,8 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
         parts.append(f"{version} is slower in {len(slower)} of these{mostly}.")
     gone = f"{100 * (1 - REMOVED):.0f} %"
     yield (
-        f"**Why the two differ.** In {len(_lines(file))} cells HTTP/2 and HTTP/3 differ by more"
-        f" than 10 %. Two trials of {len(_read(file))} cells ran again to show why; in {len(cells)}"
+        f"**Why the two differ.** In {len(rows)} cells HTTP/2 and HTTP/3 differ by more"
+        f" than 10 %. Two trials of {len(explained)} cells ran again to show why; in {len(cells)}"
         f" the same version was slower again. {' '.join(parts)} *Confirmed*: the slower trial ran"
         f" once more with a limit lifted, such as without losses. It took less time, and at least"
         f" {gone} of that cause's time was gone"
@@ -88,13 +92,13 @@ def _count(cells: Sequence[Cell], causes: Collection[str]) -> str:
     return f"{len(cells)}, confirmed in {confirmed}" if confirmed else f"{len(cells)}"
 
 
-def _read(file: Path) -> list[Cell]:
-    """Return the cells that were explained."""
-    return [cell for cell in map(json.loads, _lines(file)) if "failed" not in cell]
+def read(file: Path) -> list[Cell]:
+    """Return the kept cells, those that could not be explained as well."""
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def _lines(file: Path) -> list[str]:
-    return file.read_text().splitlines() if file.exists() else []
+def _explained(cells: Sequence[Cell]) -> list[Cell]:
+    return [cell for cell in cells if "failed" not in cell]
 
 
 def _as_published(cells: Sequence[Cell]) -> list[Cell]:
@@ -103,7 +107,7 @@ def _as_published(cells: Sequence[Cell]) -> list[Cell]:
 
 def section(file: Path) -> Iterator[str]:
     """Yield a table of the explained cells by study; nothing without any."""
-    explained = _read(file)
+    explained = _explained(read(file))
     groups = defaultdict[tuple[str, str], list[Cell]](list)
     for cell in _as_published(explained):
         groups[cell["study"], _slower(cell)].append(cell)
@@ -160,7 +164,7 @@ def _by_packets(cell: Cell) -> list[tuple[str, float]]:
 
 def page(rows: Sequence[Cell], expected: Mapping[str, int]) -> str:
     """Write the page: a chapter for each campaign, its cells from HTTP/3's best to its worst."""
-    done = [row for row in rows if "failed" not in row]
+    done = _explained(rows)
     others = sum(expected.values()) - len(rows)
     lines = [
         "# The studies explained",

@@ -46,7 +46,7 @@ def page(found: Sequence[PublishedExperiment], published: Path = PUBLISHED) -> s
     if not found:
         return "# Results\n\nNo results are published yet.\n"
     remarks = tomllib.loads((published / REMARKS).read_text())
-    explained = published / "explained/cells.jsonl"
+    explained = published / results_explained.CELLS
     parts = ["# Results", *_opening(found, explained)]
     for study, own in studies(found).items():
         parts += _study(study, own, remarks)

@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
 import results_explained  # noqa: E402
 
-KEPT = ROOT / "results/explained/cells.jsonl"
+KEPT = ROOT / "results" / results_explained.CELLS
 PAGE = KEPT.with_name("README.md")
 STUDIES = (
     "liu2024/single-stream",
@@ -239,11 +239,6 @@ def _seconds(trials: list[dict[str, Any]]) -> list[float]:
     return [trial["seconds"] for trial in trials]
 
 
-def kept() -> list[dict[str, Any]]:
-    """Return the kept cells."""
-    return [json.loads(line) for line in KEPT.read_text().splitlines()] if KEPT.exists() else []
-
-
 def main() -> int:
     """Explain cells that are not explained yet, or write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -257,7 +252,7 @@ def main() -> int:
     if not words.page:
         if words.work is None:
             parser.error("name a folder for the repeated trials, or give --page")
-        known = {one["key"] for one in kept()}
+        known = {one["key"] for one in results_explained.read(KEPT)}
         left = [one for one in in_turn(found.values()) if one.key not in known]
         for cell in left[: words.most]:
             print(cell.key, flush=True)
@@ -268,7 +263,7 @@ def main() -> int:
         differing = {cell.key: cell for some in found.values() for cell in some}
         rows = [
             {**one, "published": differing[one["key"]].published}
-            for one in kept()
+            for one in results_explained.read(KEPT)
             if one["key"] in differing
         ]
         KEPT.write_text("".join(json.dumps(one, sort_keys=True) + "\n" for one in rows))
