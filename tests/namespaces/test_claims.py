@@ -81,6 +81,7 @@ delay_reading = ["one-way"]
 SMOKE = re.compile(r"\[scales\.smoke\].*\[scales\.standard\]\n", re.DOTALL)
 
 
+@pytest.mark.slow
 def test_a_part_of_a_study_is_compared_with_its_published_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

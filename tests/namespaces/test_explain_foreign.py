@@ -31,7 +31,8 @@ def explained(file: Path, *options: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("side", ["client", pytest.param("server", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("side", ["client", "server"])
 def test_a_captured_link_is_inferred_and_runs_again(tmp_path: Path, side: Side) -> None:
     experiment = SmallExperiment(
         versions=("2",), rate="20 Mbit/s", delay="20 ms", loss="1 %", size="2 MB"

@@ -109,6 +109,7 @@ def test_a_quic_client_that_falls_silent_gains_no_time(
     assert gained_nothing(found, least_s(10_000, delay_s=2 * 0.05))
 
 
+@pytest.mark.slow
 def test_a_pair_over_quic_that_sends_bodies_in_silence_gains_no_time(tmp_path: Path) -> None:
     """After half of the body the client says nothing; no datagram is large enough for an answer.
 

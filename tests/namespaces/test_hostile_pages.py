@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from httpbed.programs.protocol import ProgramReport
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 
-AT_ONCE = 2
 LIMIT_S = 30.0
 LOOP_S = 6.0
 MAX_ARTIFACT_BYTES = 48 * 2**20
@@ -36,18 +36,46 @@ WHOLE = ("plain", "early marks", "late marks", "overrides", "dialogs", "before u
 """Attacks that cost a load none of its metrics."""
 CLOSE_S = 5.0
 """Between metrics of one load that a script cannot drive apart; a busy machine can, somewhat."""
+IN_CI = ("plain", "early marks", "overrides", "reach")
+
+
+def nightly(attacks: Iterable[str]) -> list[Any]:
+    """Return the attacks, all but those of CI as slow tests."""
+    return [
+        attack if attack in IN_CI else pytest.param(attack, marks=pytest.mark.slow)
+        for attack in attacks
+    ]
 
 
 class Loads:
-    """What the driver and httpbed's parser say of each attack."""
+    """Loads of attacks, each made when it is asked for: what the driver and the parser say."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.told: dict[str, dict[str, Any]] = {}
+        self._site = hostile_pages.write(folder / "site")
+        self._told: dict[str, dict[str, Any]] = {}
+
+    def told(self, attack: str) -> dict[str, Any]:
+        """Load the attack's page, once."""
+        if attack not in self._told:
+            self._told[attack] = asyncio.run(self._load(attack))
+        return self._told[attack]
+
+    async def _load(self, attack: str) -> dict[str, Any]:
+        name = file_name(attack)
+        setting = Setting(self._site, [name], rate="100 Mbit/s", delay="1 ms")
+        limit_s = LOOP_S if attack == "loop" else LIMIT_S
+        async with place(self.folder / name, setting) as bed:
+            return await bed.load(name, bed.driver(name, f"/{name}.html", limit_s=limit_s))
+
+    def artifacts(self, attack: str) -> Path:
+        """Return the folder that a load left."""
+        self.told(attack)
+        return self.folder / file_name(attack) / "trial" / file_name(attack)
 
     def report(self, attack: str) -> ProgramReport:
         """Read what a load left, as a trial does."""
-        return catalog()[SHELL].parse("client", self.folder / file_name(attack))
+        return catalog()[SHELL].parse("client", self.artifacts(attack))
 
     def metrics(self, attack: str) -> dict[str, float]:
         return {
@@ -58,41 +86,21 @@ class Loads:
 
 @pytest.fixture(scope="module")
 def loads(tmp_path_factory: pytest.TempPathFactory) -> Loads:
-    folder = tmp_path_factory.mktemp("hostile")
-    site = hostile_pages.write(folder / "site")
-    names = [file_name(script) for script in hostile_pages.SCRIPTS]
-
-    async def load() -> Loads:
-        turns = asyncio.Semaphore(AT_ONCE)
-        setting = Setting(site, names, rate="100 Mbit/s", delay="1 ms")
-        async with place(folder / "place", setting) as made:
-            found = Loads(made.folder)
-
-            async def one(attack: str) -> None:
-                limit_s = LOOP_S if attack == "loop" else LIMIT_S
-                name = file_name(attack)
-                async with turns:
-                    spec = made.driver(name, f"/{name}.html", limit_s=limit_s)
-                    found.told[attack] = await made.load(name, spec)
-
-            await asyncio.gather(*map(one, hostile_pages.SCRIPTS))
-            return found
-
-    return asyncio.run(load())
+    return Loads(tmp_path_factory.mktemp("hostile"))
 
 
-@pytest.mark.parametrize("attack", hostile_pages.SCRIPTS)
+@pytest.mark.parametrize("attack", nightly(hostile_pages.SCRIPTS))
 def test_every_attack_ends_with_a_load_that_can_be_read(loads: Loads, attack: str) -> None:
     """The driver survives, and what it leaves is bounded."""
-    told = loads.told[attack]
+    told = loads.told(attack)
     assert told["ended"] in ENDINGS.get(attack, {"loaded"}), told["reason"]
     report = loads.report(attack)
     assert report.complaint or (told["ended"] == "loaded" and not told["truncated"])
-    left = (loads.folder / file_name(attack)).rglob("*")
+    left = loads.artifacts(attack).rglob("*")
     assert sum(path.stat().st_size for path in left) < MAX_ARTIFACT_BYTES
 
 
-@pytest.mark.parametrize("attack", WHOLE)
+@pytest.mark.parametrize("attack", nightly(WHOLE))
 def test_a_script_forges_no_time(loads: Loads, attack: str) -> None:
     """Marks of a script's own and its overrides move no metric, neither back nor ahead."""
     metrics = loads.metrics(attack)
@@ -104,25 +112,24 @@ def test_a_script_forges_no_time(loads: Loads, attack: str) -> None:
 
 
 def test_the_attack_by_marks_is_real(loads: Loads) -> None:
-    """The script's marks stand in the trace, with the navigation's own identifier."""
-    for attack in ("early marks", "late marks"):
-        trace = lines(loads.folder / file_name(attack) / "trace.jsonl")
-        paints = [one for one in trace if one["name"] == "firstContentfulPaint"]
-        assert len(paints) == 2
-        assert len({paint["args"]["data"]["navigationId"] for paint in paints}) == 1
+    """A script's mark stands in the trace, with the navigation's own identifier."""
+    trace = lines(loads.artifacts("early marks") / "trace.jsonl")
+    paints = [event for event in trace if event["name"] == "firstContentfulPaint"]
+    assert len(paints) == 2
+    assert len({paint["args"]["data"]["navigationId"] for paint in paints}) == 1
 
 
 def test_a_page_reaches_nothing_but_its_own_site(loads: Loads) -> None:
     """Neither this machine's ports and files, nor the browser's own pages, nor its debugger."""
-    assert loads.told["reach"]["title"] in {"reached: ", "reached:", "A page"}
-    events = lines(loads.folder / "reach" / "cdp.jsonl")
+    assert loads.told("reach")["title"] in {"reached: ", "reached:", "A page"}
+    events = lines(loads.artifacts("reach") / "cdp.jsonl")
     answered = [
         event["params"]["response"]["url"]
         for event in events
         if event.get("method") == "Network.responseReceived"
     ]
     assert answered == ["https://server.httpbed.test/reach.html"]
-    words = json.dumps(loads.told["reach"]["arguments"])
+    words = json.dumps(loads.told("reach")["arguments"])
     assert "--remote-debugging-pipe" in words
     assert "--remote-debugging-port" not in words
     assert CLIENT == "client"
