@@ -14,8 +14,7 @@ import matplotlib as mpl
 from httpbed.addons.pages.sites.content_types import KINDS
 from httpbed.addons.pages.sites.corpus import CorpusPage
 from httpbed.base import disk
-from httpbed.report.figures import ROW_IN, STYLE
-from httpbed.report.svg import INK, PALETTE, VisibleFigure
+from httpbed.report.svg import INK, PALETTE, ROW_IN, STYLE, VisibleFigure
 
 _WIDTH_IN = 9.0
 

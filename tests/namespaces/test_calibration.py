@@ -75,7 +75,7 @@ def verdict(cell: Cell, folder: Path, tamper: Tamper = honest) -> Verdict:
         asyncio.run(cell_runner.run(cell, bench, folder / "cell"))
     except BedError as error:
         return session.broken(cell, str(error))
-    return session.judge(cell, evidence.read(cell, folder / "cell", {}, SEED))
+    return session.judge(cell, evidence.read(cell.sizes(), folder / "cell", {}, SEED))
 
 
 def failed(found: Verdict) -> set[str]:

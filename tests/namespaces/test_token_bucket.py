@@ -77,7 +77,7 @@ def taken(
     for attempt in range(ATTEMPTS):
         place = folder / f"{backend}-{attempt}"
         asyncio.run(cell_runner.run(BURST, Bench(root, SEED, backend, tamper=tamper), place))
-        passage = evidence.read(BURST, place, {}, SEED).passages[DOWN]
+        passage = evidence.read(BURST.sizes(), place, {}, SEED).passages[DOWN]
         sent, seen = len(passage.sent_s), len(passage.arrived_s)
         assert seen, f"{backend}: of {sent} packets none was seen; {sorted(place.rglob('*'))}"
         if not stretched(passage):

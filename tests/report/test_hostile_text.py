@@ -15,8 +15,7 @@ import reports
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.base.errors import visible, visible_lines
 from httpbed.report import terminal
-from httpbed.report.figures import STYLE, Plot
-from httpbed.report.svg import VisibleFigure
+from httpbed.report.svg import STYLE, Plot, VisibleFigure
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 from page_campaigns import PAGES, page_campaign

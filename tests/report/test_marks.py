@@ -12,9 +12,10 @@ import pytest
 
 from httpbed.addons.pages.load.browser_load import PageRequest
 from httpbed.addons.pages.report import waterfall
-from httpbed.report.figures import STYLE, Plot
 from httpbed.report.svg import (
     MAX_NAMED,
+    STYLE,
+    Plot,
     VisibleFigure,
     colour_ranks,
     colours,

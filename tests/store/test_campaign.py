@@ -20,8 +20,7 @@ import stored_campaigns
 from httpbed.base import digests
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor
-from httpbed.experiment.handover import HandoverEvent
-from httpbed.experiment.trial import Trial
+from httpbed.experiment.trial import HandoverEvent, Trial
 from httpbed.store import (
     attempts,
     campaign_files,

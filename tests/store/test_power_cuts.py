@@ -20,8 +20,7 @@ import pytest
 import stored_campaigns
 from httpbed.addons.verify import verification
 from httpbed.campaign import executor
-from httpbed.experiment.handover import HandoverEvent
-from httpbed.experiment.trial import Record
+from httpbed.experiment.trial import HandoverEvent, Record
 from httpbed.store import campaign as campaigns
 from httpbed.store import finished, query
 from httpbed.store.campaign import Campaign

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.addons.figures import figures_section
-from httpbed.report.figures import Plot
+from httpbed.report.svg import Plot
 from httpbed.store.results import Results
 
 SECONDS = {"1.1": 2.0, "2": 1.0, "3": 0.5}

@@ -13,8 +13,8 @@ from httpbed.base.errors import ConfigError, HostError
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, Root
 from httpbed.programs import catalog
-from httpbed.programs.catalog import Catalog
-from httpbed.programs.install import Install, require_user_programs
+from httpbed.programs.catalog import Catalog, require_user_programs
+from httpbed.programs.install import Install
 from httpbed.trial import program_roots
 from httpbed.trial.program_roots import Programs
 

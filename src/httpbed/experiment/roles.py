@@ -1,17 +1,19 @@
-"""Client, proxies and server (RFC 9110), and the implementation of each."""
+"""Client, proxies and server (RFC 9110), the implementation of each, and the client's hand-over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from httpbed.base import spellings
+from httpbed.base.addon import Seam
 from httpbed.base.errors import RejectedValueError
 from httpbed.base.units import Bytes
 from httpbed.base.value import Value
-from httpbed.experiment.topology import HostName
+from httpbed.experiment.topology import HostName, Topology
+from httpbed.experiment.workload import Workload
 
 HttpVersion = Literal["1.1", "2", "3"]
 """RFC 9112, RFC 9113, RFC 9114."""
@@ -162,3 +164,53 @@ def hops(roles: Roles, prefix: str = "") -> list[Hop]:
     ]
     last = [Hop(client=chain[-1], server=server, http_version=versions[-1]) for server in servers]
     return [*between, *last]
+
+
+# Hand-overs, as far as the core knows them: the client leaves a link and continues on the next.
+#
+# An addon has the model of the table ``[handover]``, which networks, estimates and mistakes ask.
+# Without it the core reads the client's links, so that campaigns stay readable, and runs nothing.
+
+
+Notices = Callable[[ClientRole, Transport], float]
+"""Returns the seconds after which a client recovers whose address is gone and whose sockets get no
+error; infinity if it never does."""
+
+
+class HandoverTable(Value):
+    """The table ``[handover]``; each method does nothing unless a model overrides it."""
+
+    model_config = ConfigDict(extra="allow")
+    is_carried_out: ClassVar[bool] = False
+    """Whether an addon has the model, and carries hand-overs out."""
+
+    links: list[str] = Field(min_length=1, max_length=8)
+    """Names of the client's links. The client begins on the first link, switches to the next, and
+    after the last link returns to the first."""
+    kind: str
+    """How the client goes from one link to the next."""
+
+    def durations_s(self) -> Mapping[tuple[str, ...], float]:
+        """Return each duration in seconds, by the keys that lead to it."""
+        return {}
+
+    def mistakes(
+        self, topology: Topology, hosts: Mapping[str, str], workload: Workload
+    ) -> Iterator[str]:
+        """Yield what does not fit into a scenario, whose parts are on these hosts."""
+        del topology, hosts, workload
+        yield from ()
+
+    def refusal(self) -> str:
+        """Return why a link that the kernel's tbf carries cannot do it; empty if it can."""
+        return ""
+
+    def added_s(
+        self, transfer_s: float, body_bytes: int, client: ClientRole, notices: Notices
+    ) -> float:
+        """Return the seconds that it adds to a transfer of so many; infinity if it ends none."""
+        del transfer_s, body_bytes, client, notices
+        return 0.0
+
+
+HANDOVER_MODELS = Seam("model of hand-overs", type)

@@ -14,9 +14,10 @@ from pydantic import Field, TypeAdapter, ValidationError, model_validator
 from httpbed.base.units import Seconds
 from httpbed.base.value import Value
 from httpbed.experiment import workload_kinds
-from httpbed.experiment.handover import HANDOVER_MODELS, HandoverTable
 from httpbed.experiment.roles import (
+    HANDOVER_MODELS,
     ClientRole,
+    HandoverTable,
     Hop,
     ProxyRole,
     Role,
@@ -105,7 +106,14 @@ class Scenario(Value):
         mistakes = unknown or [
             *self._unreachable(),
             *self._dead_ends(),
-            *((*self._other_route(), *self.handover.mistakes(self)) if self.handover else ()),
+            *(
+                (
+                    *self._other_route(),
+                    *self.handover.mistakes(self.topology, self.hosts, self.workload),
+                )
+                if self.handover
+                else ()
+            ),
         ]
         if mistakes:
             raise ValueError("; ".join(mistakes))

@@ -127,7 +127,7 @@ class Catalog:
         ]
         require_none(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
-        install.require_user_programs(changed.values())
+        require_user_programs(changed.values())
         return Catalog({**self.recipes, **changed}, self.replaced)
 
     def with_second_build(self, name: str, path: str) -> Catalog:
@@ -155,6 +155,18 @@ def require(catalog: Catalog, names: Iterable[str], place: str = "IMPLEMENTATION
     absent = [name for name in names if name not in catalog.recipes]
     if absent:
         raise ConfigError(Mistake(place, *unknown(name, catalog.recipes)) for name in absent)
+
+
+def require_user_programs(recipes: Iterable[Recipe]) -> None:
+    """Check that the user's executables among some recipes can be run.
+
+    Raises:
+        ConfigError: With every one that cannot, and why.
+    """
+    own = [(recipe.name, recipe.install) for recipe in recipes if recipe.install.binary]
+    mistakes = [install.user_program_mistake(name, one.binary or "") for name, one in own]
+    missing = (mistake for name, one in own for mistake in install.missing_needs(name, one))
+    require_none([*filter(None, mistakes), *missing])
 
 
 def unknown(name: str, known: Iterable[str]) -> tuple[str, str]:

@@ -6,20 +6,16 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from packaging.utils import is_normalized_name, parse_wheel_filename
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
-from httpbed.base.errors import Mistake, RejectedValueError, require_none
+from httpbed.base.errors import Mistake, RejectedValueError
 from httpbed.base.value import Value
 from httpbed.bed.toolbox import elf, pypi
 from httpbed.bed.toolbox.elf import DamagedError
 from httpbed.bed.toolbox.root_filesystem import IMAGES, Contents
-
-if TYPE_CHECKING:
-    from httpbed.programs.recipe import Recipe
-
 
 PROGRAMS = "/programs"
 """The folder, inside a trial, of programs that are in no root filesystem."""
@@ -186,25 +182,8 @@ class Install(Value):
 # The user's own executables: named by ``--program`` or by a recipe, and why one cannot run.
 
 
-def require_user_programs(recipes: Iterable[Recipe]) -> None:
-    """Check that the user's executables among some recipes can be run.
-
-    Raises:
-        ConfigError: With every one that cannot, and why.
-    """
-    own = [recipe for recipe in recipes if recipe.install.binary]
-    mistakes = [*filter(None, map(user_program_mistake, own))]
-    mistakes += [missing for recipe in own for missing in _missing_needs(recipe)]
-    require_none(mistakes)
-
-
-def find_user_program(recipe: Recipe) -> Path:
-    """Find the user's executable; a bare name is looked up as a shell does."""
-    return named_program(recipe.install.binary or "")
-
-
 def named_program(name: str) -> Path:
-    """Return the absolute path of a path, or of a bare name of a program."""
+    """Return the absolute path of a path, or of a bare name of a program, as a shell finds it."""
     return Path((None if "/" in name else shutil.which(name)) or name).expanduser().absolute()
 
 
@@ -216,26 +195,24 @@ def is_started(needed: Path) -> bool:
         return False
 
 
-def _missing_needs(recipe: Recipe) -> Iterator[Mistake]:
-    for name in recipe.install.needs:
+def missing_needs(recipe: str, install: Install) -> Iterator[Mistake]:
+    """Find what the user's executable needs and this machine lacks."""
+    place = f"{recipe}: install.needs"
+    for name in install.needs:
         if not named_program(name).exists():
-            place, where = f"{recipe.name}: install.needs", "is not there"
-            where = where if "/" in name else "is not on the PATH"
+            where = "is not there" if "/" in name else "is not on the PATH"
             yield Mistake(place, f"{name} {where}", "install it, or take it out of the recipe")
         elif is_started(named_program(name)):
-            wrong = _program_fault(
-                f"{recipe.name}: install.needs", named_program(name), "name another one"
-            )
+            wrong = _program_fault(place, named_program(name), "name another one")
             yield from [wrong] if wrong else []
 
 
-def user_program_mistake(recipe: Recipe) -> Mistake | None:
+def user_program_mistake(recipe: str, binary: str) -> Mistake | None:
     """Return why the user's executable cannot be run; None if it can."""
-    program = find_user_program(recipe)
-    place, binary = f"{recipe.name}: install.binary", recipe.install.binary
-    other = f"name another one: --program {recipe.name}=PATH"
+    program, place = named_program(binary), f"{recipe}: install.binary"
+    other = f"name another one: --program {recipe}=PATH"
     if not program.exists():
-        where = "is not there" if binary and "/" in binary else "is not on the PATH"
+        where = "is not there" if "/" in binary else "is not on the PATH"
         return Mistake(place, f"{binary} {where}", f"it is your own program: {other}")
     if not program.is_file():
         return Mistake(place, f"{program} is no file", other)

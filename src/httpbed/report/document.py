@@ -23,7 +23,7 @@ from httpbed.store.results import Results
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from httpbed.report.figures import Plot
+    from httpbed.report.svg import Plot
 
 T = TypeVar("T")
 MAX_LISTED = 500

@@ -7,24 +7,18 @@ apart; every mark also has its words where the reader points.
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-from httpbed.base import disk
 from httpbed.experiment.factorial import NumericLevels, numeric_levels
-from httpbed.report import experiment_words, svg
+from httpbed.report import experiment_words
 from httpbed.report.phrasing import (
     NumberFormat,
     bracketed,
@@ -35,14 +29,20 @@ from httpbed.report.phrasing import (
     title,
     treatment,
 )
-from httpbed.report.svg import INK, QUIET, VisibleFigure, colours, legend, name_marks
+from httpbed.report.svg import (
+    MARKERS,
+    ROW_IN,
+    STYLE,
+    WIDTH_IN,
+    Plot,
+    VisibleFigure,
+    colours,
+    legend,
+    name_marks,
+)
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import at_even_ranks
 
-MARKERS = ("o", "s", "D", "^", "v", "P", "X")
-WIDTH_IN = 4.9
-ROW_IN = 0.27
-WIDE_IN = 7.4
 LEGEND_LINE_IN = 0.19
 MAX_TREATMENTS_PER_DISTRIBUTION = 120
 MAX_DOTS_PER_TREATMENT = 50
@@ -52,78 +52,6 @@ MAX_NAME, MAX_HEADING, MAX_AXIS = 36, 60, 30
 """Letters of a treatment's name, of a heading above treatments, and of a line beside an axis."""
 LOG_SPAN = 20
 """Ratio of largest to smallest value from which an axis is logarithmic."""
-STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "pdf.fonttype": 42,
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "figure.dpi": 100,
-    "text.parse_math": False,  # a level may hold a dollar sign
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": QUIET,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.color": QUIET,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "legend.handlelength": 1.6,
-    "legend.columnspacing": 1.5,
-    "legend.borderpad": 0,
-}
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A figure with its words."""
-
-    name: str
-    """Name of its files, without suffix."""
-    caption: str
-    alternative: str
-    """What it shows, for those who do not see it."""
-    figure: VisibleFigure
-
-    def svg(self) -> str:
-        """Draw as SVG, with no date, so that the same results give the same file."""
-        return self._svg
-
-    @cached_property
-    def _svg(self) -> str:
-        """Draw it once, for the report and for the campaign's folder."""
-        buffer = io.StringIO()
-        with mpl.rc_context({**STYLE, "svg.hashsalt": self.name}):
-            metadata = {**dict.fromkeys(("Date", "Format", "Type")), "Creator": "httpbed"}
-            self.figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
-        self.figure.set_layout_engine("none")  # settled, and slow to settle again
-        return svg.titled(buffer.getvalue(), self.figure.words)
-
-    def pdf(self) -> bytes:
-        """Draw as PDF, without a date."""
-        buffer = io.BytesIO()
-        with mpl.rc_context(STYLE):
-            self.figure.savefig(buffer, format="pdf", metadata={"CreationDate": None})
-        return buffer.getvalue()
-
-    def save(self, folder: Path, *, as_pdf: bool) -> None:
-        """Write the SVG, and the PDF if that is asked for or would be outdated."""
-        folder.mkdir(parents=True, exist_ok=True)
-        disk.write_beside(folder / f"{self.name}.svg", self.svg().encode())
-        pdf = folder / f"{self.name}.pdf"
-        if as_pdf or pdf.exists():
-            disk.write_beside(pdf, self.pdf())
-
-
-def round_ticks(axis: Axis, most: int) -> None:
-    """Set so many ticks at most, at round values, and write those in full."""
-    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def plots(findings: Findings, document: Mapping[str, Any]) -> list[Plot]:

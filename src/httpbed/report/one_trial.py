@@ -18,7 +18,7 @@ from httpbed.store.layout import FIGURES
 from httpbed.store.results import Results
 
 if TYPE_CHECKING:
-    from httpbed.report.figures import Plot
+    from httpbed.report.svg import Plot
 
 MAX_NAMED = 6
 

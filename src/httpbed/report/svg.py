@@ -15,14 +15,19 @@ Colours, dashes and legends of series are here, too, so that a protocol looks al
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
+import matplotlib as mpl
 from markupsafe import Markup
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -31,13 +36,11 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
-from matplotlib.ticker import Formatter
+from matplotlib.ticker import Formatter, FuncFormatter, MaxNLocator
 from matplotlib.typing import LineStyleType
 
+from httpbed.base import disk
 from httpbed.base.errors import visible
-
-if TYPE_CHECKING:
-    from httpbed.report.figures import Plot
 
 INK, QUIET = "#1b1b1b", "#8a8a8a"
 PALETTE = ("#009e73", "#0072b2", "#d55e00", "#c78500", "#cc79a7", "#6a4c93", "#7a6a00")
@@ -46,6 +49,8 @@ PALETTE = ("#009e73", "#0072b2", "#d55e00", "#c78500", "#cc79a7", "#6a4c93", "#7
 The first three are those of HTTP/1.1, HTTP/2 and HTTP/3, as far apart as the palette has them.
 Violet in place of sky blue, which is too near to the blue of HTTP/2.
 """
+WIDTH_IN, WIDE_IN, ROW_IN = 4.9, 7.4, 0.27
+"""Widths of figures, and the height of a row in one."""
 PIXELS_PER_POINT = 1.65
 """A little larger than on paper (96/72), so that its letters are as large as the report's."""
 
@@ -81,6 +86,74 @@ def titled(text: str, words: Mapping[str, Sequence[str]]) -> str:
             title.text = visible(word)
             part.insert(0, title)
     return ET.tostring(root, "unicode", xml_declaration=True)
+
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "figure.dpi": 100,
+    "text.parse_math": False,  # a level may hold a dollar sign
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": QUIET,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": QUIET,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "legend.handlelength": 1.6,
+    "legend.columnspacing": 1.5,
+    "legend.borderpad": 0,
+}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure with its words."""
+
+    name: str
+    """Name of its files, without suffix."""
+    caption: str
+    alternative: str
+    """What it shows, for those who do not see it."""
+    figure: VisibleFigure
+
+    def svg(self) -> str:
+        """Draw as SVG, with no date, so that the same results give the same file."""
+        return self._svg
+
+    @cached_property
+    def _svg(self) -> str:
+        """Draw it once, for the report and for the campaign's folder."""
+        buffer = io.StringIO()
+        with mpl.rc_context({**STYLE, "svg.hashsalt": self.name}):
+            metadata = {**dict.fromkeys(("Date", "Format", "Type")), "Creator": "httpbed"}
+            self.figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
+        self.figure.set_layout_engine("none")  # settled, and slow to settle again
+        return titled(buffer.getvalue(), self.figure.words)
+
+    def pdf(self) -> bytes:
+        """Draw as PDF, without a date."""
+        buffer = io.BytesIO()
+        with mpl.rc_context(STYLE):
+            self.figure.savefig(buffer, format="pdf", metadata={"CreationDate": None})
+        return buffer.getvalue()
+
+    def save(self, folder: Path, *, as_pdf: bool) -> None:
+        """Write the SVG, and the PDF if that is asked for or would be outdated."""
+        folder.mkdir(parents=True, exist_ok=True)
+        disk.write_beside(folder / f"{self.name}.svg", self.svg().encode())
+        pdf = folder / f"{self.name}.pdf"
+        if as_pdf or pdf.exists():
+            disk.write_beside(pdf, self.pdf())
 
 
 def inline(plot: Plot) -> Markup:
@@ -207,6 +280,7 @@ def _shown(text: str) -> str:
     return "\n".join(map(visible, text.split("\n")))
 
 
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 SINCE = "time since the client's first packet (s)"
 Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
 DASHES: tuple[Dashes, ...] = (
@@ -256,6 +330,12 @@ def _of_protocol(name: str) -> int | None:
     """Return the place of the first protocol in a name: that of the client."""
     found = _PROTOCOL.search(name)
     return PROTOCOLS["1.1" if found[1] == "1" else found[1]] if found else None
+
+
+def round_ticks(axis: Axis, most: int) -> None:
+    """Set so many ticks at most, at round values, and write those in full."""
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def legend(figure: VisibleFigure, signs: Mapping[str, Sign], columns: int) -> None:

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from httpbed.experiment.handover import Notices
 from httpbed.experiment.impairments.loss import GilbertElliott
 from httpbed.experiment.impairments.rate import MTU_BYTES
-from httpbed.experiment.roles import Hop, Transport
+from httpbed.experiment.roles import Hop, Notices, Transport
 from httpbed.experiment.scenario import Scenario
 from httpbed.results import throughput_models as models
 
@@ -48,7 +47,13 @@ def expected_s(scenario: Scenario, controls: Controls, notices: Notices) -> floa
     if scenario.workload.kind == "page":
         bed_s += visits * BROWSER_S
     transfer_s *= 1 + scenario.workload.fetches_twice
-    added_s = scenario.handover.added_s(scenario, transfer_s, notices) if scenario.handover else 0.0
+    added_s = (
+        scenario.handover.added_s(
+            transfer_s, scenario.workload.body_bytes(), scenario.roles.client, notices
+        )
+        if scenario.handover
+        else 0.0
+    )
     return bed_s + handshakes_s + transfer_s + added_s
 
 

@@ -20,17 +20,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from httpbed.base import digests, disk, units, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
-from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.kept import KINDS, QLOG_ENDINGS
 from httpbed.experiment.metric import Observation
-from httpbed.experiment.trial import Attempt, Record, Trial
+from httpbed.experiment.trial import Attempt, HandoverEvent, Record, Trial
 from httpbed.store import layout
 from httpbed.store.damage import Damage
 
 TRIAL = "trial.json"
 OBSERVATIONS = "observations.jsonl"
 HANDOVERS = "handovers.json"
-"""A :class:`~httpbed.experiment.handover.HandoverEvent` for each hand-over."""
+"""A :class:`~httpbed.experiment.trial.HandoverEvent` for each hand-over."""
 ARTIFACTS = "artifacts"
 _FILES = TypeAdapter(dict[str, FileDigest])
 _READ = (TRIAL, OBSERVATIONS, HANDOVERS)

@@ -17,11 +17,10 @@ from httpbed.base.addon import Seam
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.toolbox.root_filesystem import Contents
-from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Topology
-from httpbed.experiment.trial import Check, Trial
+from httpbed.experiment.trial import Check, HandoverEvent, Trial
 from httpbed.experiment.workload import Workload
 from httpbed.programs.protocol import Part
 from httpbed.trial.attempt_plan import AttemptAddition, PlannedClient

@@ -22,7 +22,7 @@ from httpbed.bed.sandbox.sandbox_spec import PartSpec
 from httpbed.bed.toolbox import compiled, elf, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, ProgramIdentity, Root
 from httpbed.programs import install
-from httpbed.programs.catalog import Catalog
+from httpbed.programs.catalog import Catalog, require_user_programs
 from httpbed.programs.recipe import Recipe
 
 _AT_ONCE = 4
@@ -168,9 +168,11 @@ def build(
 def _places_here(recipes: Iterable[Recipe], say: Say) -> dict[str, Place]:
     """Find the programs of this machine; every mistake is reported before any build."""
     several = list(recipes)
-    install.require_user_programs(several)
+    require_user_programs(several)
     programs = [
-        (recipe, install.find_user_program(recipe)) for recipe in several if recipe.install.binary
+        (recipe, install.named_program(binary))
+        for recipe in several
+        if (binary := recipe.install.binary)
     ]
     programs += [(recipe, own_executable(recipe, say)) for recipe in several if recipe.install.own]
     return {recipe.name: _place(recipe, program) for recipe, program in programs}
@@ -191,8 +193,9 @@ def state(recipe: Recipe) -> tuple[bool, str]:
             return True, str(sandbox_spec.executable(recipe.install.own))
         except HostError as error:
             return False, error.reason
-    wrong = install.user_program_mistake(recipe)
-    return wrong is None, wrong.reason if wrong else str(install.find_user_program(recipe))
+    binary = str(recipe.install.binary)
+    wrong = install.user_program_mistake(recipe.name, binary)
+    return wrong is None, wrong.reason if wrong else str(install.named_program(binary))
 
 
 def own_executable(recipe: Recipe, say: Say, *, accept_expired: bool = False) -> Path:

@@ -14,10 +14,17 @@ from typing import Any
 from httpbed.base.clock import NS
 from httpbed.bed.network.network_processes import polled_s
 from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL, SENT
-from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.trial import Attempt, Check, Outcome, OutcomeKind, Record, Trial
+from httpbed.experiment.trial import (
+    Attempt,
+    Check,
+    HandoverEvent,
+    Outcome,
+    OutcomeKind,
+    Record,
+    Trial,
+)
 from httpbed.experiment.workload import FileTransfer
 from httpbed.trial import client_requests, evidence
 from httpbed.trial.checks import bed, link, subject

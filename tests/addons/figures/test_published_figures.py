@@ -20,7 +20,7 @@ from httpbed.addons.figures.stated_figure import PlacedFigure, StatedFigure, pla
 from httpbed.experiment import parser
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.metric import METRICS
-from httpbed.report.figures import Plot
+from httpbed.report.svg import Plot
 from httpbed.store.results import Results
 
 pytestmark = pytest.mark.slow

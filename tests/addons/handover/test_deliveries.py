@@ -19,7 +19,7 @@ from httpbed.addons.handover.handover_deliveries import (
     received,
     together,
 )
-from httpbed.experiment.handover import HandoverEvent
+from httpbed.experiment.trial import HandoverEvent
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from httpbed.addons.handover.handover_execution import RunningHandovers
-from httpbed.addons.handover.handover_steps import HandoverPlan
+from httpbed.addons.handover.handover_plan import HandoverPlan
 from httpbed.base.errors import BedError
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.running_network import Emulator

@@ -10,7 +10,8 @@ import pytest
 from httpbed.addons.handover import handover_steps as handover
 from httpbed.addons.handover.handover_addition import ADDITION
 from httpbed.addons.handover.handover_model import Handover
-from httpbed.addons.handover.handover_steps import HandoverPlan, Step
+from httpbed.addons.handover.handover_plan import HandoverPlan
+from httpbed.addons.handover.handover_steps import Step
 from httpbed.bed.machine.backend import Backend
 from httpbed.experiment.scenario import Scenario
 from httpbed.trial import plan as bed

@@ -14,7 +14,7 @@ from handover_campaigns import TrialCourse, handover_campaign, usual
 from httpbed.addons.handover import handover_samples as handovers
 from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.addons.handover.handover_timelines import Curve, deliveries, thinned
-from httpbed.experiment.handover import HandoverEvent
+from httpbed.experiment.trial import HandoverEvent
 from httpbed.results import attempts
 from httpbed.store import campaign as campaigns
 

@@ -112,6 +112,10 @@ class Cell:
     covers: Mapping[str, Value] = field(default_factory=dict)
     """What a campaign may rely on if all claims hold; see ``envelope``."""
 
+    def sizes(self) -> dict[int, list[int]]:
+        """Bytes of every packet, in order, by direction."""
+        return {flow.direction: flow.sizes() for flow in self.flows}
+
     def lasts_s(self) -> float:
         """Seconds that sending and settling take."""
         flows = max((flow.lasts_s() for flow in self.flows), default=0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from httpbed.addons.calibration.cell import Cell, Flow
 from httpbed.base import seeds
 from httpbed.experiment.kept import LINK_RESULT
 
@@ -123,11 +122,13 @@ class CellEvidence:
         return counters
 
 
-def read(cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int) -> CellEvidence:
-    """Read the evidence of a cell in ``folder``."""
+def read(
+    sizes: Mapping[int, Sequence[int]], folder: Path, floor_s: Mapping[int, float], seed: int
+) -> CellEvidence:
+    """Read the evidence in a cell's folder; ``sizes`` are the packets sent, by direction."""
     stream = folder / STREAM_FILE
     return CellEvidence(
-        passages={flow.direction: _passage(folder, flow) for flow in cell.flows},
+        passages={direction: _passage(folder, direction, own) for direction, own in sizes.items()},
         link=json.loads((folder / RESULT).read_text()),
         floor_s=floor_s,
         seed=seed,
@@ -136,13 +137,13 @@ def read(cell: Cell, folder: Path, floor_s: Mapping[int, float], seed: int) -> C
     )
 
 
-def _passage(folder: Path, flow: Flow) -> Passage:
-    sent = np.fromfile(folder / sent_file(flow.direction), SENT)
-    received = np.fromfile(folder / received_file(flow.direction), RECEIVED)
+def _passage(folder: Path, direction: int, sizes: Sequence[int]) -> Passage:
+    sent = np.fromfile(folder / sent_file(direction), SENT)
+    received = np.fromfile(folder / received_file(direction), RECEIVED)
     received = received[np.argsort(received["arrived"], kind="stable")]
     unknown = (received["flags"] & UNKNOWN) != 0
     return Passage(
-        sizes=np.asarray(flow.sizes(), dtype=np.int64),
+        sizes=np.asarray(sizes, dtype=np.int64),
         sent_s=sent["sent"] / 1e9,
         done_s=sent["done"] / 1e9,
         number=np.where(unknown, -1, received["number"].astype(np.int64)),

@@ -114,7 +114,7 @@ async def _one(
         except BedError as error:
             reason = str(error)
             continue
-        observed = evidence.read(cell, place, floor_s, bench.seed)
+        observed = evidence.read(cell.sizes(), place, floor_s, bench.seed)
         judged = judge(cell, observed), claims.floors(observed.passages)
         if judged[0].measured:
             return judged

@@ -24,9 +24,9 @@ from httpbed.report.document import (
     Table,
     plain_table,
 )
-from httpbed.report.figures import Plot
 from httpbed.report.phrasing import Sentence, sentence_case
 from httpbed.report.sections import Document
+from httpbed.report.svg import Plot
 from httpbed.store import campaign as campaigns
 from httpbed.store.layout import DESIGN, EXPERIMENT
 

@@ -11,8 +11,7 @@ from httpbed.addons.conformance import bcp133
 from httpbed.addons.conformance.envelope import Envelope
 from httpbed.addons.conformance.envelope_suite import Compared, compared
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers
-from httpbed.report.figures import STYLE, WIDTH_IN, Plot
-from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure
+from httpbed.report.svg import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot, VisibleFigure
 
 PANEL_IN = 1.9
 FAR, FAR_BESIDE_LOSS = 10, 2

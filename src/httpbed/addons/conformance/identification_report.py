@@ -24,9 +24,8 @@ from httpbed.addons.conformance.identification import (
 )
 from httpbed.base import units
 from httpbed.report.document import Column, RowName, Table
-from httpbed.report.figures import STYLE, WIDTH_IN, Plot
 from httpbed.report.sections import Document
-from httpbed.report.svg import PALETTE, QUIET, VisibleFigure
+from httpbed.report.svg import PALETTE, QUIET, STYLE, WIDTH_IN, Plot, VisibleFigure
 
 HEAD = ("algorithm", "distance", *BEGIN_S)
 

@@ -15,8 +15,7 @@ from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.division import Period
 from httpbed.addons.explain.explanation import Divided, Explained
 from httpbed.addons.explain.transfer import NS
-from httpbed.report.figures import STYLE, WIDE_IN, Plot
-from httpbed.report.svg import INK, SINCE, VisibleFigure
+from httpbed.report.svg import INK, SINCE, STYLE, WIDE_IN, Plot, VisibleFigure
 
 ROW_IN, LINE_IN = 0.34, 0.16
 MAX_NAME = 34

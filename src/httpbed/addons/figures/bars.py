@@ -20,9 +20,8 @@ from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.stated_figure import FigurePlace, Levels, PlacedFigure
 from httpbed.addons.pages.load.speed_index import MODERATE_FROM_S, SLOW_ABOVE_S
 from httpbed.addons.pages.report.metrics_table import BANDS
-from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import NumberFormat, title
-from httpbed.report.svg import INK, QUIET, VisibleFigure, name_marks
+from httpbed.report.svg import INK, QUIET, WIDE_IN, VisibleFigure, name_marks
 
 GROUP = 0.8
 """Width of a group, where the next group is 1 away."""

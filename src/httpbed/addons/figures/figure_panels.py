@@ -25,9 +25,17 @@ from matplotlib.ticker import (
 from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.stated_figure import Levels, PlacedFigure, parse_published
 from httpbed.experiment.factorial import selects
-from httpbed.report.figures import WIDE_IN, round_ticks
 from httpbed.report.phrasing import NumberFormat, level, number_format, title, treatment
-from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, colour_ranks, colours
+from httpbed.report.svg import (
+    INK,
+    PALETTE,
+    QUIET,
+    WIDE_IN,
+    VisibleFigure,
+    colour_ranks,
+    colours,
+    round_ticks,
+)
 from httpbed.results.sample import Bounded
 
 COLUMNS = 3

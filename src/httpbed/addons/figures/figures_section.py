@@ -33,8 +33,8 @@ from httpbed.addons.pages.report.metrics_table import MEANING_OF_BANDS
 from httpbed.base.units import format_count
 from httpbed.experiment.document import KeyPath
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
-from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import NumberFormat, listed, title, treatment
+from httpbed.report.svg import STYLE, Plot
 from httpbed.store.results import Results
 
 PREFIX = "declared"

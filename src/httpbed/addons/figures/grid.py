@@ -21,9 +21,8 @@ from httpbed.addons.figures import figure_panels
 from httpbed.addons.figures.figure_panels import PanelGrid
 from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.stated_figure import FigurePlace, Levels, PlacedFigure
-from httpbed.report.figures import WIDE_IN
 from httpbed.report.phrasing import NumberFormat, ratio_brackets, ratio_number, ratio_text, title
-from httpbed.report.svg import QUIET, VisibleFigure, name_marks
+from httpbed.report.svg import QUIET, WIDE_IN, VisibleFigure, name_marks
 from httpbed.results.comparison import Ratio
 
 COLUMNS = 3

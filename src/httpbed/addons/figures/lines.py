@@ -16,9 +16,9 @@ from httpbed.addons.figures.figure_panels import ValueScale
 from httpbed.addons.figures.figure_values import FigureValue
 from httpbed.addons.figures.stated_figure import FigurePlace, Levels, PlacedFigure
 from httpbed.experiment.factorial import NumericLevels, numeric_levels
-from httpbed.report.figures import MARKERS, axis_text
+from httpbed.report.figures import axis_text
 from httpbed.report.phrasing import NumberFormat
-from httpbed.report.svg import DASHES, INK, VisibleFigure, name_marks
+from httpbed.report.svg import DASHES, INK, MARKERS, VisibleFigure, name_marks
 
 PANEL_IN, ALONE_IN = 2.1, 3.1
 CROSS_ROOM = 0.06

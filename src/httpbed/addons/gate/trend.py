@@ -27,9 +27,8 @@ from httpbed.addons.gate.history import Entry, rounded
 from httpbed.base import disk
 from httpbed.experiment.metric import METRICS
 from httpbed.report import svg, templating
-from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import few, number_format, sentence_case, title
-from httpbed.report.svg import PALETTE, VisibleFigure
+from httpbed.report.svg import PALETTE, STYLE, Plot, VisibleFigure
 from httpbed.results.findings import default_metric
 from httpbed.results.sample import Floats
 from httpbed.store.results import Results

@@ -1,6 +1,6 @@
 """Hand-overs of a trial: steps, execution, evidence, outcome, metrics and checks.
 
-Not here: what one trial did, as a campaign keeps it (``experiment.handover``).
+Not here: what one trial did, as a campaign keeps it (``experiment.trial``).
 Their table in an experiment is ``handover_model``.
 Start at ``handover_steps``; ``handover_metrics.ObservedHandovers`` gathers what was observed.
 """

@@ -17,12 +17,11 @@ from httpbed.addons.handover.handover_evidence import HandoverEvidence
 from httpbed.addons.handover.handover_metrics import ObservedHandovers
 from httpbed.addons.handover.handover_model import handover_of
 from httpbed.addons.handover.handover_outcome import HandoverVerdict
-from httpbed.addons.handover.handover_steps import HandoverPlan
-from httpbed.experiment.handover import HandoverEvent
+from httpbed.addons.handover.handover_plan import HandoverPlan
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Topology
-from httpbed.experiment.trial import Check
+from httpbed.experiment.trial import Check, HandoverEvent
 from httpbed.trial.addition import AddedJudgement, AttemptFiles, PlannedParts, TrialAddition
 
 

@@ -32,8 +32,7 @@ from httpbed.addons.handover.handover_outcome import HandoverVerdict
 from httpbed.addons.handover.handover_steps import DECISIVE
 from httpbed.base import units
 from httpbed.base.clock import NS
-from httpbed.experiment.handover import OVER_BEFORE
-from httpbed.experiment.trial import Check
+from httpbed.experiment.trial import OVER_BEFORE, Check
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import NetworkHop
 

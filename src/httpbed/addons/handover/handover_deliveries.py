@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from httpbed.base import untrusted_files
-from httpbed.experiment.handover import HandoverEvent
+from httpbed.experiment.trial import HandoverEvent
 
 if TYPE_CHECKING:
     from httpbed.store.packet_log import PacketLog

@@ -1,9 +1,9 @@
 """Carries out the hand-overs of a running trial and logs each step.
 
-A :class:`~httpbed.addons.handover.handover_steps.HandoverPlan` says which steps are due when. A
-hand-over begins when the one before has ended, so one that falls due meanwhile comes late and none
-is left out. Each logged step has its due time and its actual time. A repeated hand-over is due one
-period after the last one began, so a late one makes no later one early.
+:mod:`~httpbed.addons.handover.handover_steps` says which steps are due when. A hand-over begins
+when the one before has ended, so one that falls due meanwhile comes late and none is left out. Each
+logged step has its due time and its actual time. A repeated hand-over is due one period after the
+last one began, so a late one makes no later one early.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TextIO
 
 from httpbed.addons.handover import handover_steps
 from httpbed.addons.handover.handover_model import AfterBytes
-from httpbed.addons.handover.handover_steps import BY_EMULATOR, HandoverPlan, Step
+from httpbed.addons.handover.handover_steps import BY_EMULATOR, HandoverCommands, Step
 from httpbed.base.clock import NS
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.machine import machine_load
@@ -33,7 +33,7 @@ from httpbed.trial.run.clients_and_servers import stop
 class RunningHandovers(RunningAddition):
     """The hand-overs of one attempt, with the log of the kernel's messages about them."""
 
-    def __init__(self, supervisor: Supervisor, planned: HandoverPlan, artifacts: Path) -> None:
+    def __init__(self, supervisor: Supervisor, planned: HandoverCommands, artifacts: Path) -> None:
         """Steps are logged in the folder ``artifacts``."""
         self._supervisor, self._planned, self._artifacts = supervisor, planned, artifacts
         self._triggered = asyncio.Event()
@@ -79,7 +79,7 @@ class RunningHandovers(RunningAddition):
 class _Executor:
     supervisor: Supervisor
     emulator: Emulator
-    planned: HandoverPlan
+    planned: HandoverCommands
     triggered: asyncio.Event
     """Set when the configured bytes have been delivered."""
     ended: asyncio.Event

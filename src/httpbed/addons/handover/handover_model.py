@@ -7,7 +7,7 @@ QUIC connection may migrate (RFC 9000 section 9).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, Tag, model_validator
@@ -15,11 +15,11 @@ from pydantic import ConfigDict, Field, Tag, model_validator
 from httpbed.base import spellings
 from httpbed.base.units import Bytes, Seconds
 from httpbed.base.value import Value, form_by_key
-from httpbed.experiment.handover import HandoverTable, Notices
-from httpbed.experiment.topology import LATEST_CHANGE_S
-from httpbed.experiment.workload import Download
+from httpbed.experiment.roles import ClientRole, HandoverTable, Notices, transport_below
+from httpbed.experiment.topology import LATEST_CHANGE_S, Topology
+from httpbed.experiment.workload import Download, Workload
 
-if TYPE_CHECKING:  # it has this model's values
+if TYPE_CHECKING:  # it has this model's values, and imports this module
     from httpbed.experiment.scenario import Scenario
 
 HandoverKind = Literal[
@@ -144,22 +144,24 @@ class Handover(HandoverTable):
         if self.sockets == "destroyed" and self.kind not in _ADDRESS_GOES | {"none"}:
             yield f"{self.kind!r} deletes no address, so it destroys no socket; delete sockets"
 
-    def mistakes(self, scenario: Scenario) -> Iterator[str]:
+    def mistakes(
+        self, topology: Topology, hosts: Mapping[str, str], workload: Workload
+    ) -> Iterator[str]:
         """Yield what of the scenario would be mistaken, and a hand-over that never starts."""
-        first = scenario.topology.links[scenario.access_links[0]]
-        if self.kind == "NAT rebinding" and first.between[0] != scenario.hosts["client"]:
+        first = next(link for link in topology.links if link.name == self.links[0])
+        if self.kind == "NAT rebinding" and first.between[0] != hosts["client"]:
             yield (
                 f"the NAT of {first.name} is at its second host; make the client the first host in"
                 " its between"
             )
-        for link in scenario.topology.links:
+        for link in topology.links:
             if any(event.name == spellings.TRIGGER for event in link.events):
                 yield (
                     f"an event of {link.name} is named {spellings.TRIGGER!r}, which the hand-over"
                     " uses; choose another name"
                 )
-        size = scenario.workload.body_bytes()
-        if not isinstance(scenario.workload, Download):
+        size = workload.body_bytes()
+        if not isinstance(workload, Download):
             yield 'a hand-over needs a download; delete handover, or use kind = "download"'
         elif isinstance(self.when, AfterBytes) and self.when.delivered > size:
             yield (
@@ -175,7 +177,9 @@ class Handover(HandoverTable):
             return "tbf passes packets on as they are: it is no NAT"
         return ""
 
-    def added_s(self, scenario: Scenario, transfer_s: float, notices: Notices) -> float:
+    def added_s(
+        self, transfer_s: float, body_bytes: int, client: ClientRole, notices: Notices
+    ) -> float:
         """Return the seconds that it adds to a transfer of so many.
 
         A client that restarts when its address goes fetches again what it had by then. A client
@@ -183,18 +187,18 @@ class Handover(HandoverTable):
         """
         if self.kind in {"none", "route"}:
             return 0.0
-        had_s = self._first_s(transfer_s, scenario.workload.body_bytes())
+        had_s = self._first_s(transfer_s, body_bytes)
         if had_s >= transfer_s:
             return 0.0
         if self.kind == "blackhole":
             return 0.0 if self.repeats_s else math.inf
-        transport = scenario.hops()[0].transport
+        transport = transport_below(client.http_version)
         forgets = self.kind == "NAT rebinding"
         if forgets and transport == "quic":
             return 0.0
         is_notified = forgets or (transport == "tcp" and self.sockets == "destroyed")
-        waits_s = 0.0 if is_notified else notices(scenario.roles.client, transport)
-        if scenario.roles.client.retry != "restart":
+        waits_s = 0.0 if is_notified else notices(client, transport)
+        if client.retry != "restart":
             return waits_s
         return waits_s + (math.inf if self.repeats_s else had_s)
 

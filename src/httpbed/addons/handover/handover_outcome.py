@@ -16,7 +16,7 @@ from httpbed.addons.handover.handover_deliveries import STALLED_BYTES
 from httpbed.addons.handover.handover_evidence import FOR_GOOD_NS, HandoverChange
 from httpbed.addons.handover.handover_metrics import HandoverWindow, ObservedHandovers
 from httpbed.base.clock import NS
-from httpbed.experiment.handover import HandoverEvent, HandoverOutcome
+from httpbed.experiment.trial import HandoverEvent, HandoverOutcome
 
 COUNTED: Mapping[HandoverOutcome, str] = {
     "migrated": "migrated",

@@ -9,9 +9,9 @@ from typing import Any
 
 from httpbed.addons.handover.handover_model import HandoverKind, handover_of
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.handover import MIGRATED, OVER_BEFORE, HandoverEvent
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
+from httpbed.experiment.trial import MIGRATED, OVER_BEFORE, HandoverEvent
 from httpbed.results import attempts, plain_values
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import Extension, Findings, Row

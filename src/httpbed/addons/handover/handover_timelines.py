@@ -27,18 +27,21 @@ from httpbed.addons.handover import handover_deliveries
 from httpbed.addons.handover.handover_deliveries import BIN_S, DELIVERIES, DeliveryBin
 from httpbed.addons.handover.handover_samples import of_attempt
 from httpbed.base import units
-from httpbed.experiment.handover import HandoverEvent
-from httpbed.report.figures import MARKERS, WIDE_IN, WIDTH_IN, round_ticks
+from httpbed.experiment.trial import HandoverEvent
 from httpbed.report.svg import (
     INK,
+    MARKERS,
     PALETTE,
     QUIET,
     SINCE,
+    WIDE_IN,
+    WIDTH_IN,
     Sign,
     VisibleFigure,
     colours,
     legend,
     name_marks,
+    round_ticks,
 )
 from httpbed.results.sample import Floats
 from httpbed.store import attempts

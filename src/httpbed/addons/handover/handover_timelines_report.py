@@ -21,7 +21,7 @@ from httpbed.addons.handover.handovers_report import WORDS
 from httpbed.base import units
 from httpbed.experiment.document import references, with_nested
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.handover import HandoverEvent
+from httpbed.experiment.trial import HandoverEvent
 from httpbed.report import experiment_words
 from httpbed.report.document import (
     Block,
@@ -32,10 +32,9 @@ from httpbed.report.document import (
     SectionMaker,
     Table,
 )
-from httpbed.report.figures import STYLE, Plot
 from httpbed.report.one_trial import TrialPart, TrialView
 from httpbed.report.phrasing import brief_duration, level, treatment
-from httpbed.report.svg import PALETTE
+from httpbed.report.svg import PALETTE, STYLE, Plot
 from httpbed.report.treatments import row_names
 from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row

@@ -12,14 +12,8 @@ from httpbed.addons.handover.handover_samples import (
     has_handovers,
 )
 from httpbed.base import units
-from httpbed.experiment.handover import (
-    ANSWERED,
-    MIGRATED,
-    NEW_CONNECTION,
-    NOTHING,
-    UNKNOWN,
-)
 from httpbed.experiment.metric import METRICS, Metric
+from httpbed.experiment.trial import ANSWERED, MIGRATED, NEW_CONNECTION, NOTHING, UNKNOWN
 from httpbed.report.document import Column, ColumnMaker, NoteMaker, ReportInput
 from httpbed.report.phrasing import (
     DASH,

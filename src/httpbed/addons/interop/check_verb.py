@@ -24,7 +24,6 @@ from httpbed.cli.experiment_argument import catalog, recipes_option
 from httpbed.cli.options import WholeNumber, json_option
 from httpbed.cli.verb import verb
 from httpbed.programs import catalog as catalogs
-from httpbed.programs import install
 from httpbed.programs.catalog import Catalog
 
 OK, FAILED, NOT_RUN = "ok", "FAILED", "."
@@ -74,7 +73,7 @@ def command(
     require_none(output_file.new_folder_mistakes("-o", output))
     known = catalog(recipe_folders)
     catalogs.require(known, names)
-    install.require_user_programs(known[name] for name in names)
+    catalogs.require_user_programs(known[name] for name in names)
     pairings.require_downloads(known[name] for name in names)
     found, absent = checking.here(known)
     chosen = pairings.every(found) if full else pairings.covering(found)

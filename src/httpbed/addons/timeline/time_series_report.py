@@ -20,18 +20,22 @@ from httpbed.base import units
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report import experiment_words
 from httpbed.report.document import Figure, Paragraph, ReportInput, Section, SectionMaker
-from httpbed.report.figures import STYLE, WIDTH_IN, Plot, looks, round_ticks
+from httpbed.report.figures import looks
 from httpbed.report.one_trial import TrialPart, TrialView
 from httpbed.report.phrasing import title, treatment
 from httpbed.report.svg import (
     DASHES,
     PALETTE,
     SINCE,
+    STYLE,
+    WIDTH_IN,
+    Plot,
     Sign,
     VisibleFigure,
     colour_ranks,
     legend,
     name_points,
+    round_ticks,
 )
 from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row

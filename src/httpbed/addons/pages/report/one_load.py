@@ -16,9 +16,9 @@ from httpbed.addons.pages.report import screens, waterfall
 from httpbed.addons.pages.report.screens import PhotoPlot
 from httpbed.addons.pages.report.section import waterfall_of
 from httpbed.base import units
-from httpbed.report.figures import STYLE, Plot
 from httpbed.report.one_trial import TrialPart, TrialView
 from httpbed.report.phrasing import brief_duration, shortened, whole_treatment
+from httpbed.report.svg import STYLE, Plot
 from httpbed.results.attempts import AttemptRow
 from httpbed.store.results import Results
 

@@ -27,8 +27,7 @@ from httpbed.addons.pages.load import speed_index
 from httpbed.addons.pages.load.browser_load import BrowserLoad
 from httpbed.addons.pages.load.speed_index import PictureError, ProgressPoint
 from httpbed.report import svg
-from httpbed.report.figures import WIDE_IN, Plot
-from httpbed.report.svg import DASHES, QUIET, Dashes, VisibleFigure, colours
+from httpbed.report.svg import DASHES, QUIET, WIDE_IN, Dashes, Plot, VisibleFigure, colours
 
 MIN_SHAPE, MAX_SHAPE, USUAL_SHAPE = 0.4, 2.2, 768 / 1366
 """Height over width of a picture: what is beyond is cut off at its lower end."""

@@ -37,10 +37,9 @@ from httpbed.report.document import (
     Section,
     SectionMaker,
 )
-from httpbed.report.figures import STYLE, Plot
 from httpbed.report.phrasing import level, listed, number_format, title, treatment
 from httpbed.report.sections import MAX_UNFOLDED
-from httpbed.report.svg import VisibleFigure
+from httpbed.report.svg import STYLE, Plot, VisibleFigure
 from httpbed.results import attempts
 from httpbed.results.findings import Condition, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials

@@ -19,9 +19,8 @@ from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.load.timing import phases as whole
 from httpbed.base import units
 from httpbed.base.errors import visible
-from httpbed.report.figures import WIDE_IN, round_ticks
 from httpbed.report.phrasing import shortened
-from httpbed.report.svg import INK, PALETTE, QUIET, VisibleFigure, name_marks
+from httpbed.report.svg import INK, PALETTE, QUIET, WIDE_IN, VisibleFigure, name_marks, round_ticks
 from httpbed.report.svg import PROTOCOLS as PLACES
 
 MAX_ROWS = 40
