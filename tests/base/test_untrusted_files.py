@@ -10,6 +10,7 @@ import pytest
 
 from httpbed.base import untrusted_files
 from httpbed.base.untrusted_files import UnreadableError
+from httpbed.programs import parsers
 from httpbed.programs.parsers import known
 
 TRAPS: dict[str, Callable[[Path], object]] = {
@@ -38,7 +39,7 @@ def test_parsers_report_links_pipes_and_folders_in_place_of_files(
 ) -> None:
     """No parser fails or believes them."""
     TRAPS[trap](tmp_path / "file")
-    report = known()[parser](tmp_path / "file")
+    report = parsers.read(parser, tmp_path / "file")
     assert report.complaint
     assert not report.requests
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from httpbed.programs import parsers
 from httpbed.programs.parsers import access_log, curl, known
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
 from recorded import FOLDER
@@ -18,7 +19,7 @@ AES_128, AES_256 = "TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"
 
 
 def read(parser: str, place: str) -> ProgramReport:
-    return known()[parser](FOLDER / place)
+    return parsers.read(parser, FOLDER / place)
 
 
 def metrics(parsed: ProgramReport) -> dict[str, float]:
@@ -230,7 +231,7 @@ def test_gtlsclients_failure_is_a_complaint_although_it_ends_well(
 def test_a_quiet_gtlsclient_reports_nothing(tmp_path: Path) -> None:
     """Its stored files are still compared."""
     (tmp_path / "quiet.txt").touch()
-    assert known()["gtlsclient-log"](tmp_path / "quiet.txt") == ProgramReport()
+    assert parsers.read("gtlsclient-log", tmp_path / "quiet.txt") == ProgramReport()
 
 
 @pytest.mark.parametrize(("folder", "version"), [("h1", "1.1"), ("h2", "2")])
@@ -302,11 +303,11 @@ def test_a_broken_attempt_of_wget_has_its_length(tmp_path: Path, broken_off: str
     log = tmp_path / "wget.txt"
     begun = "--2026-11-21 21:39:51--  https://server/1000.txt\n  HTTP/1.1 200 OK\n"
     log.write_text(f"{begun}2026-11-21 21:39:53 (2.06 MB/s) - {broken_off}Giving up.\n")
-    parsed = known()["wget-log"](log)
+    parsed = parsers.read("wget-log", log)
     assert answers(parsed) == [("1.1", 200, 400)]
     assert "at byte 400" in parsed.complaint
     log.write_text(begun)
-    assert answers(known()["wget-log"](log)) == [("1.1", 200, None)]
+    assert answers(parsers.read("wget-log", log)) == [("1.1", 200, None)]
 
 
 def test_curls_runs_follow_each_other() -> None:
@@ -349,7 +350,7 @@ def test_path_events_of_all_runs_are_read(tmp_path: Path) -> None:
     first = (FOLDER / "aioquic-1.7.2/client-migrated.jsonl").read_text()
     log = tmp_path / "log"
     log.write_text(first + first.replace("36141146419647", "36149146419647"))
-    parsed = known()["requests-json"](log)
+    parsed = parsers.read("requests-json", log)
     assert len(parsed.path_events) == 12
     assert parsed.path_events[6].at_ns - parsed.path_events[0].at_ns == 8 * 10**9
     assert parsed.migrations == MigrationCounts(tried=2, failed=0)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from httpbed.bed.network import network_plan
 from httpbed.experiment.scenario import Scenario
-from httpbed.programs import catalog
-from httpbed.programs.parsers import known
+from httpbed.programs import catalog, parsers
 from httpbed.trial import parts
 from recorded import FOLDER
 
@@ -34,7 +34,7 @@ READERS = {"caddy-2.11.7": "caddy-json", "traefik-3.7.15": "traefik-json"}
 @pytest.mark.parametrize("name", FLAGS)
 def test_a_broken_response_always_has_a_flag(name: str) -> None:
     """The proxy's own flag shows it or, without one, the response's length."""
-    read = known()[READERS.get(name, "access-log-json")]
+    read = partial(parsers.read, READERS.get(name, "access-log-json"))
     parsed = read(FOLDER / name / "proxy.jsonl").requests
     reported = [(request.http_version, request.status, request.flags) for request in parsed]
     assert reported[:3] == CLEAN
@@ -46,7 +46,7 @@ def test_a_broken_response_always_has_a_flag(name: str) -> None:
 @pytest.mark.parametrize("name", ["envoy-1.40.0", "haproxy-3.2.26", "caddy-2.11.7"])
 def test_the_upstream_version_is_read(name: str) -> None:
     """Nginx does not log it; the upstream server does."""
-    read = known()[READERS.get(name, "access-log-json")]
+    read = partial(parsers.read, READERS.get(name, "access-log-json"))
     parsed = read(FOLDER / name / "proxy.jsonl").requests
     assert [request.upstream_http_version for request in parsed[:3]] == ["2", "2", "2"]
     assert {request.tls_version for request in parsed} == {"TLSv1.3"}
@@ -54,7 +54,7 @@ def test_the_upstream_version_is_read(name: str) -> None:
 
 def test_envoys_log_as_a_server_has_no_failed_attempts() -> None:
     """Envoy's own file server sent files, an empty and a missing one among them."""
-    parsed = known()["access-log-json"](FOLDER / "envoy-1.40.0/server.jsonl").requests
+    parsed = parsers.read("access-log-json", FOLDER / "envoy-1.40.0/server.jsonl").requests
     reported = [
         (request.http_version, request.status, request.body_bytes) for request in parsed[:6]
     ]
@@ -65,7 +65,7 @@ def test_envoys_log_as_a_server_has_no_failed_attempts() -> None:
 
 def test_tunnels_are_not_requests(tmp_path: Path) -> None:
     """Tunnels carry encrypted requests; only a refused tunnel is a complaint."""
-    read, opened = known()["connect-udp-json"], FOLDER / "envoy-1.40.0/tunnels.jsonl"
+    read, opened = partial(parsers.read, "connect-udp-json"), FOLDER / "envoy-1.40.0/tunnels.jsonl"
     assert read(opened).requests == ()
     assert read(opened).complaint == ""
     refused = tmp_path / "log"

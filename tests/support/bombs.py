@@ -60,7 +60,7 @@ def _program(name: str) -> Callable[[Path], Any]:
     def read(file: Path) -> Any:
         from httpbed.programs import parsers  # noqa: PLC0415 - as above
 
-        report = parsers.PARSERS[name](file)
+        report = parsers.read(name, file)
         return report.complaint[:200] or f"{len(report.requests)} requests"
 
     return read

@@ -1,49 +1,113 @@
 """A parser for each kind of output that programs leave; recipes name those of :func:`known`.
 
 Not here: judging a trial as a whole (``trial/verdict``), files of the browser (``addons/pages``).
-Start at ``read``; ``untrusted_values`` has the checks that all parsers share.
+Start at :func:`read`. The output may contain anything, so all numbers in it are checked here.
 """
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
-from httpbed.base.addon import refuse_duplicates
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, reason, seconds
+from httpbed.base import untrusted_files
+from httpbed.base.addon import load, refuse_duplicates
 from httpbed.programs.protocol import ADDED_PROGRAMS, LoggedRequest, ProgramReport
 
-Parser = Callable[[Path], ProgramReport]
+UNREADABLE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    csv.Error,
+)
+"""What reading such output may raise; parsers turn it into a complaint."""
+LONGEST_S = 1e11
+"""About 3,000 years: curl counts from 1970, and sums of such times are finite."""
+MAX_COUNT = 2**63 - 1
+"""Larger counts are rejected."""
 
 
-def _of(module: str, function: str = "parse") -> Parser:
-    """Return a parser whose module is imported when it first reads a file."""
-
-    def parse(file: Path) -> ProgramReport:
-        parser: Parser = getattr(import_module(module, __name__), function)
-        return parser(file)
-
-    return parse
+def reason(error: Exception) -> str:
+    """Say what made output unreadable; a key that is missing is named."""
+    return f"it has no {error.args[0]}" if isinstance(error, KeyError) else repr(error)
 
 
+def lines_of(file: Path) -> list[str]:
+    """Return the lines of a file; none if the file is missing.
+
+    Raises:
+        UnreadableError: The file exists but cannot be read.
+    """
+    try:
+        return list(untrusted_files.lines(file))
+    except (FileNotFoundError, EOFError):
+        return []
+
+
+def seconds(logged: object) -> float:
+    """Return a time in seconds.
+
+    Raises:
+        ValueError: It is not a number, or longer than ``LONGEST_S``.
+    """
+    value = float(logged) if isinstance(logged, int | float | str) else math.nan
+    if not abs(value) <= LONGEST_S:
+        msg = f"{logged!r} is not a time"
+        raise ValueError(msg)
+    return value
+
+
+def count(logged: object) -> int:
+    """Return a count, such as a number of bytes.
+
+    Raises:
+        ValueError: It is not a whole number from 0 to ``MAX_COUNT``.
+        OverflowError: It is infinite.
+    """
+    value = int(logged) if isinstance(logged, int | float | str) else -1
+    if not 0 <= value <= MAX_COUNT:
+        msg = f"{logged!r} is not a count"
+        raise ValueError(msg)
+    return value
+
+
+class Parser(NamedTuple):
+    """A function that reads a program's file; its module is imported when it first reads one."""
+
+    place: str
+    """``module:function``; it may raise :data:`UNREADABLE`, and EOFError if the file is empty."""
+    absent: str = ""
+    """The complaint if there is no file, or an empty one."""
+
+
+def _own(function: str, absent: str) -> Parser:
+    return Parser(f"{__name__}.{function}", absent)
+
+
+NONE = "none"
+"""The parser that reads nothing."""
 PARSERS: Mapping[str, Parser] = {
-    "access-log-json": _of(".access_log"),
-    "caddy-json": _of(".access_log", "parse_caddy"),
-    "connect-udp-json": _of(".access_log", "parse_tunnels"),
-    "curl-json": _of(".curl"),
-    "gtlsclient-log": _of(".gtlsclient"),
-    "h2load-log": _of(".h2load"),
-    "none": lambda _: ProgramReport(),
-    "quiche-json": _of(".own_clients", "parse_quiche"),
-    "requests-json": _of(".own_clients"),
-    "traefik-json": _of(".access_log", "parse_traefik"),
-    "wget-log": _of(".wget"),
-    "wget2-stats": _of(".wget", "parse_wget2"),
+    NONE: Parser(""),
+    "access-log-json": _own("access_log:parse", "the server wrote no access log"),
+    "caddy-json": _own("access_log:parse_caddy", "the server wrote no access log"),
+    "connect-udp-json": _own("access_log:parse_tunnels", "the server wrote no access log"),
+    "curl-json": _own("curl:parse", "curl printed nothing"),
+    "gtlsclient-log": _own("gtlsclient:parse", "gtlsclient printed nothing"),
+    "h2load-log": _own("h2load:parse", "h2load printed nothing"),
+    "quiche-json": _own("own_clients:parse_quiche", "httpbed-quiche printed nothing"),
+    "requests-json": _own("own_clients:parse", "the client printed nothing"),
+    "traefik-json": _own("access_log:parse_traefik", "the server wrote no access log"),
+    "wget-log": _own("wget:parse", "wget printed nothing"),
+    "wget2-stats": _own("wget:parse_wget2", "wget2 wrote no statistics"),
 }
-"""Parser's name in recipes -> function of the recipe's file; a missing file means no output."""
-WITHOUT_REQUESTS = frozenset({"none", "connect-udp-json"})
+"""By the name in recipes."""
+WITHOUT_REQUESTS = frozenset({NONE, "connect-udp-json"})
 """Parsers that never report a request."""
 
 
@@ -52,8 +116,8 @@ def known() -> Mapping[str, Parser]:
     """Return all parsers, those of addons included."""
     several = [programs.parsers for programs in ADDED_PROGRAMS.provided()]
     refuse_duplicates("parsers", [*PARSERS, *(name for one in several for name in one)])
-    places = {name: place.split(":") for one in several for name, place in one.items()}
-    return {**PARSERS, **{name: _of(*place) for name, place in places.items()}}
+    added = {name: Parser(place) for one in several for name, place in one.items()}
+    return {**PARSERS, **added}
 
 
 def read(parser: str, file: Path) -> ProgramReport:
@@ -62,12 +126,18 @@ def read(parser: str, file: Path) -> ProgramReport:
     This function raises nothing, whatever the file contains: a program under test may fail its
     trial, but never the campaign.
     """
+    if parser == NONE:
+        return ProgramReport()
+    place, absent = known()[parser]
+    parse: Callable[[Path], ProgramReport] = load(place)
     try:
-        report = known()[parser](file)
+        report = parse(file)
         for request in report.requests:
             _check(request)
         for observation in report.observations:
             seconds(observation.value)
+    except (FileNotFoundError, EOFError):
+        return ProgramReport(complaint=absent)
     except UNREADABLE as error:
         return ProgramReport(complaint=f"{file.name} is unreadable: {reason(error)}")
     return report

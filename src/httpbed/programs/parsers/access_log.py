@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.base import untrusted_files
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, reason
+from httpbed.programs.parsers import UNREADABLE, reason
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 PROTOCOLS = {
@@ -53,8 +53,6 @@ def each_line(file: Path, request: Callable[[dict[str, Any]], LoggedRequest]) ->
     requests = list[LoggedRequest]()
     try:
         requests.extend(map(request, untrusted_files.json_lines(file)))
-    except FileNotFoundError:
-        return ProgramReport(complaint="the server wrote no access log")
     except UNREADABLE as error:
         number = len(requests) + 1
         return ProgramReport(

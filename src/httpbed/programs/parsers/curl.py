@@ -14,7 +14,7 @@ from typing import Any
 
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, seconds
+from httpbed.programs.parsers import seconds
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 TIMES = {
@@ -44,15 +44,10 @@ class _Transfer:
 
 def parse(file: Path) -> ProgramReport:
     """Read every line; a killed curl leaves none."""
-    try:
-        found = [*map(_transfer, untrusted_files.json_lines(file, errors="strict"))]
-        if len(found) == 1 and found[0].ended_at is None:
-            found = [replace(found[0], ended_at=seconds(found[0].fields.get("time_total", 0)))]
-        return _findings(found)
-    except FileNotFoundError:
-        return ProgramReport(complaint="curl printed nothing")
-    except UNREADABLE as error:
-        return ProgramReport(complaint=f"curl's output is not the expected JSON: {error!r}")
+    found = [*map(_transfer, untrusted_files.json_lines(file, errors="strict"))]
+    if len(found) == 1 and found[0].ended_at is None:
+        found = [replace(found[0], ended_at=seconds(found[0].fields.get("time_total", 0)))]
+    return _findings(found)
 
 
 def _transfer(fields: dict[str, Any]) -> _Transfer:
@@ -63,7 +58,7 @@ def _transfer(fields: dict[str, Any]) -> _Transfer:
 
 def _findings(transfers: list[_Transfer]) -> ProgramReport:
     if not transfers:
-        return ProgramReport(complaint="curl printed nothing")
+        raise EOFError
     origin = min((t.began_at for t in transfers if t.began_at is not None), default=0.0)
     last = {transfer.requested: transfer for transfer in transfers}
     complaints = dict.fromkeys(str(t.fields.get("errormsg") or "") for t in last.values())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of, reason
+from httpbed.programs.parsers import UNREADABLE, lines_of, reason
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 LOG_FILE = "h2load-requests.tsv"
@@ -28,12 +28,7 @@ _DATA = re.compile(r"^traffic: .* \((?P<bytes>\d+)\) data$", re.MULTILINE)
 
 def parse(file: Path) -> ProgramReport:
     """Read both files."""
-    try:
-        text = untrusted_files.text(file)
-    except FileNotFoundError:
-        return ProgramReport(complaint="h2load printed nothing")
-    except untrusted_files.UnreadableError as error:
-        return ProgramReport(complaint=f"h2load's output is unreadable: {error}")
+    text = untrusted_files.text(file)
     counts, data = _COUNTS.search(text), _DATA.search(text)
     if counts is None or data is None:
         return ProgramReport(complaint="h2load printed no summary")

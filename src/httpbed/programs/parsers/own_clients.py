@@ -14,7 +14,7 @@ from typing import Any
 from httpbed.base import untrusted_files
 from httpbed.base.clock import NS
 from httpbed.experiment.metric import Observation
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, count, reason, seconds
+from httpbed.programs.parsers import count, seconds
 from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent, ProgramReport
 
 # Path events and migration counts in the output of httpbed's own clients.
@@ -26,7 +26,7 @@ def events(clock_ns: object, reported: Iterable[Mapping[str, Any]]) -> tuple[Pat
     """Read path events, with times on CLOCK_MONOTONIC.
 
     Raises:
-        One of :data:`~httpbed.programs.parsers.untrusted_values.UNREADABLE`: The form is wrong.
+        One of :data:`~httpbed.programs.parsers.UNREADABLE`: The form is wrong.
     """
     return tuple(
         PathEvent(
@@ -50,17 +50,9 @@ Line = dict[str, Any]
 
 def parse(file: Path) -> ProgramReport:
     """Read every line; a killed client leaves none."""
-    try:
-        return _findings([*map(dict, untrusted_files.json_lines(file, errors="strict"))])
-    except FileNotFoundError:
-        return ProgramReport(complaint="the client printed nothing")
-    except UNREADABLE as error:
-        return ProgramReport(complaint=f"the client's output is unreadable: {reason(error)}")
-
-
-def _findings(lines: Sequence[Line]) -> ProgramReport:
+    lines = [*map(dict, untrusted_files.json_lines(file, errors="strict"))]
     if not lines:
-        return ProgramReport(complaint="the client printed nothing")
+        raise EOFError
     errors = [str(line["error"]) for line in lines if "error" in line]
     moving = [line for line in lines if "path_event" in line]
     files = [line for line in lines if "error" not in line and "path_event" not in line]
@@ -127,31 +119,23 @@ TIMES = {
     "time_to_first_byte": "first_byte",
 }
 """Metric -> the program's word."""
-_NOTHING = "httpbed-quiche printed nothing"
 
 
 def parse_quiche(file: Path) -> ProgramReport:
     """Read the object; a killed program leaves none."""
-    try:
-        text = untrusted_files.text(file, errors="strict")
-        if not text.strip():
-            return ProgramReport(complaint=_NOTHING)
-        report = untrusted_files.json_value(text)
-        streams = [dict(stream) for stream in report["streams"]]
-        return ProgramReport(
-            observations=tuple(_quiche_observations(report["times"])),
-            requests=tuple(
-                _quiche_request(report, stream) for stream in streams if stream["status"]
-            ),
-            complaint=str(report["error"] or ""),
-            # older versions report no path events
-            path_events=events(report.get("clock_ns"), report.get("path_events", ())),
-            migrations=migrations(report["migrations"]) if "migrations" in report else None,
-        )
-    except FileNotFoundError:
-        return ProgramReport(complaint=_NOTHING)
-    except UNREADABLE as error:
-        return ProgramReport(complaint=f"httpbed-quiche's output is unreadable: {reason(error)}")
+    text = untrusted_files.text(file, errors="strict")
+    if not text.strip():
+        raise EOFError
+    report = untrusted_files.json_value(text)
+    streams = [dict(stream) for stream in report["streams"]]
+    return ProgramReport(
+        observations=tuple(_quiche_observations(report["times"])),
+        requests=tuple(_quiche_request(report, stream) for stream in streams if stream["status"]),
+        complaint=str(report["error"] or ""),
+        # older versions report no path events
+        path_events=events(report.get("clock_ns"), report.get("path_events", ())),
+        migrations=migrations(report["migrations"]) if "migrations" in report else None,
+    )
 
 
 def _quiche_observations(times: Mapping[str, Any]) -> Iterator[Observation]:

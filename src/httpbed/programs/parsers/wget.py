@@ -18,7 +18,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from httpbed.base import untrusted_files
-from httpbed.programs.parsers.untrusted_values import UNREADABLE, lines_of, reason
+from httpbed.programs.parsers import lines_of
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 
 _ATTEMPT = re.compile(
@@ -46,12 +46,7 @@ _MAX_REASONS = 1000
 
 def parse(file: Path) -> ProgramReport:
     """Read wget's output."""
-    try:
-        text = untrusted_files.text(file)
-    except FileNotFoundError:
-        return ProgramReport(complaint="wget printed nothing")
-    except untrusted_files.UnreadableError as error:
-        return ProgramReport(complaint=f"wget's output is unreadable: {error}")
+    text = untrusted_files.text(file)
     most = untrusted_files.MAX_LINES
     begins = [match.start() for match in islice(_ATTEMPT.finditer(text), most + 1)]
     if len(begins) > most:
@@ -118,14 +113,9 @@ _TLS_VERSION, _RESUMED, _ALPN = 1, 4, 5
 
 def parse_wget2(file: Path) -> ProgramReport:
     """Read both files."""
-    try:
-        rows = [*csv.DictReader(untrusted_files.lines(file, errors="strict"))]
-        tls = [*csv.reader(lines_of(file.with_name(TLS_FILE)))]
-        requests = tuple(_wget2_request(row, tls[0]) for row in rows)
-    except FileNotFoundError:
-        return ProgramReport(complaint="wget2 wrote no statistics")
-    except UNREADABLE as error:
-        return ProgramReport(complaint=f"wget2's statistics are unreadable: {reason(error)}")
+    rows = [*csv.DictReader(untrusted_files.lines(file, errors="strict"))]
+    tls = [*csv.reader(lines_of(file.with_name(TLS_FILE)))]
+    requests = tuple(_wget2_request(row, tls[0]) for row in rows)
     if not requests:
         last = untrusted_files.last_line(file.parent, ERRORS_FILE)
         return ProgramReport(complaint=last or "wget2 sent no request")
