@@ -27,8 +27,7 @@ from httpbed.addons.pages.sites import content_types, corpus
 from httpbed.cli.main import verbs
 from httpbed.cli.verb import command_of, of_url
 from httpbed.experiment import profiles
-from httpbed.experiment.check import CHECKS
-from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.check import CheckDescriptor, all_checks
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.experiment.schema import experiment_schema
 from httpbed.report import experiment_words
@@ -145,7 +144,7 @@ def _row_of_metric(one: Metric) -> list[str]:
 def with_checks(page: str) -> str:
     """Return a page with its tables of checks, each between two comments, made anew."""
     for kind, wanted in CHECK_TABLES.items():
-        table = table_of_checks([check for check in CHECKS if wanted(check)])
+        table = table_of_checks([check for check in all_checks().values() if wanted(check)])
         page = marked.replaced(page, f"checks: {kind}", "checks", table)
     return page
 

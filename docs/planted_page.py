@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from httpbed.experiment.check import CHECKS
+from httpbed.experiment.check import all_checks
 from markdown_table import table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,6 +65,6 @@ def _of_test(test: ast.FunctionDef, file: str) -> Iterator[PlantedFault]:
 
 
 def _row(one: PlantedFault) -> list[str]:
-    (check,) = (check for check in CHECKS if check.id == one.by)
+    (check,) = (check for check in all_checks().values() if check.id == one.by)
     link = f"[{one.file}](../../tests/namespaces/{one.file})"
     return [one.fault, one.by, ACCOUNT[check.of], link]

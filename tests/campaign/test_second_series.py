@@ -14,8 +14,7 @@ from httpbed.campaign import executor, run
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import AttemptProgress, Work
 from httpbed.campaign.settings import ONE
-from httpbed.experiment.check import PRESSURE, ROUND_TRIP_TIME
-from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.check import PRESSURE, ROUND_TRIP_TIME, CheckDescriptor
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store.campaign import Campaign
 

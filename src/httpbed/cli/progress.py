@@ -17,7 +17,7 @@ from httpbed.base import units
 from httpbed.base.errors import beginning
 from httpbed.campaign.executor import NO_PARTS, AttemptProgress, Pace, RunParts, RunProgress
 from httpbed.cli.echo import echo
-from httpbed.experiment.check import CHECK_BY_ID
+from httpbed.experiment.check import all_checks
 from httpbed.experiment.trial import Attempt, Outcome
 from httpbed.report.terminal import Console
 from httpbed.trial import verdict
@@ -102,7 +102,9 @@ def _reason(attempt: Attempt) -> str:
     """Return the names of the checks that found the bed's failure, or the start of the reason."""
     broken = [check for check in attempt.checks if check.passed is False and check.of == "bed"]
     named = [
-        check.name.partition(",")[0] for check in broken if not CHECK_BY_ID[check.check].is_explicit
+        check.name.partition(",")[0]
+        for check in broken
+        if not all_checks()[check.check].is_explicit
     ]
     if named:
         return " and ".join(dict.fromkeys(named))

@@ -2,16 +2,113 @@
 
 A check compares what an attempt left with what its trial asked for. Here each check has its name,
 whom a broken one is blamed on, and what must hold. :mod:`httpbed.trial.checks` observes them;
-reports, documentation and tests ask :data:`CHECKS`, which has those of addons, too.
+reports, documentation and tests ask :func:`all_checks`, which has those of addons, too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
 
 from httpbed.base import units
 from httpbed.base.addon import Seam, refuse_duplicates
-from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.trial import Check
+
+BedOrSubject = Literal["bed", "subject"]
+CheckApplies = Literal[
+    "every attempt",
+    "user-space emulator",
+    "kernel backend",
+    "scheduled changes",
+    "events",
+    "hand-over",
+    "HTTP/3",
+    "stated TCP buffers",
+    "proxies",
+    "one file",
+    "download",
+    "intervals",
+    "upload",
+    "page load",
+    "recorded site",
+]
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True)
+class CheckDescriptor:
+    """What one check is called, whom it judges and what it requires."""
+
+    name: str
+    """The name in ``trial.json``, where a part's name replaces ``{part}``. A comma and a place may
+    follow there: a direction, hop, link or client."""
+    of: BedOrSubject
+    """Broken, a check of the bed makes the attempt invalid, one of the subject the outcome
+    failed."""
+    applies: CheckApplies
+    """Which attempts have it."""
+    requirement: str
+    """What must hold, in one sentence; ``{limit}`` stands for :attr:`limit`."""
+    by_strain: bool = False
+    """Whether only a busy machine breaks it, so that the trial is worth another attempt."""
+    is_note: bool = False
+    """Whether it never breaks, and only explains other results."""
+    is_explicit: bool = False
+    """Whether the figure of a broken one says by itself what is wrong."""
+    group: str = ""
+    """The common name of several checks, which reports may list as one."""
+    unit: str = ""
+    """Unit of what it measures: ``s``, ``1`` for a share, or what it counts; empty if it measures
+    nothing. Of several measured values, a report shows the largest."""
+    limit: float = 0.0
+    """Bound of what it measures, in :attr:`unit`, where it is the same for all attempts."""
+
+    @property
+    def id(self) -> str:
+        """What the check is called in files, whatever it was observed at."""
+        return _PLACEHOLDER.sub(r"\1", self.name)
+
+    @property
+    def meaning(self) -> str:
+        """What must hold, with the limit."""
+        write = units.format_share if self.unit == "1" else units.format_duration
+        return self.requirement.replace("{limit}", write(self.limit))
+
+    def result(  # noqa: PLR0913 - what was observed, and where
+        self,
+        *,
+        passed: bool | None,
+        figure: str,
+        limit: str = "",
+        where: str = "",
+        item: str = "",
+        measured: float | None = None,
+    ) -> Check:
+        """Return the check with what was observed.
+
+        ``where`` is its direction, hop or client, ``item`` what its name has a placeholder for.
+        ``measured`` is in the descriptor's unit.
+        """
+        return Check(
+            check=self.id,
+            item=item,
+            name=self.title(where=where, item=item),
+            of=self.of,
+            passed=passed,
+            figure=figure,
+            limit=limit,
+            measured=measured,
+            unit="" if measured is None else self.unit,
+        )
+
+    def title(self, *, where: str = "", item: str = "") -> str:
+        """Return the name in ``trial.json``."""
+        name = _PLACEHOLDER.sub(item, self.name)
+        return f"{name}, {where}" if where else name
+
 
 ROUND_TRIP_TIME = CheckDescriptor(
     "round-trip time",
@@ -245,13 +342,10 @@ BODIES_SENT = CheckDescriptor(
 CHECK_TABLES = Seam("checks", tuple)
 
 
-def _every() -> tuple[CheckDescriptor, ...]:
+@cache
+def all_checks() -> Mapping[str, CheckDescriptor]:
+    """Return every check that an attempt may have by its id, those of the bed first."""
     own = [one for one in globals().values() if isinstance(one, CheckDescriptor)]
     every = [*own, *(one for table in CHECK_TABLES.provided() for one in table)]
     refuse_duplicates("checks", [one.id for one in every])
-    return tuple(sorted(every, key=lambda descriptor: descriptor.of))
-
-
-CHECKS: tuple[CheckDescriptor, ...] = _every()
-"""Every check that an attempt may have, in the order of a report: those of the bed first."""
-CHECK_BY_ID: Mapping[str, CheckDescriptor] = {check.id: check for check in CHECKS}
+    return {one.id: one for one in sorted(every, key=lambda descriptor: descriptor.of)}

@@ -11,7 +11,7 @@ from httpbed.base.clock import Clock
 from httpbed.base.errors import beginning
 from httpbed.base.units import format_count, format_share
 from httpbed.experiment import parser
-from httpbed.experiment.check import CHECK_BY_ID
+from httpbed.experiment.check import all_checks
 from httpbed.experiment.metric import METRICS, Censoring
 from httpbed.report.answer import named
 from httpbed.report.document import COLUMNS, NOTES, SECTIONS, NoteMaker, ReportInput
@@ -26,7 +26,7 @@ from httpbed.report.phrasing import (
     in_one_line,
     title,
 )
-from httpbed.results import attempts, estimate, evidence, selection
+from httpbed.results import attempts, estimate, selection
 from httpbed.results.comparison import MIN_BLOCKS, Ratio
 from httpbed.results.estimate import CONFIDENCE, MIN_VALUES
 from httpbed.results.findings import FAIRNESS, Findings, Row
@@ -53,10 +53,10 @@ def _damaged(results: Results) -> Iterator[str]:
         (results.damaged, "left out", "httpbed run repeats them"),
         (results.artifacts.damaged, "left out of figures", "httpbed verify names every file"),
     ):
-        if attempts := [str(damage) for damage in damaged]:
+        if texts := [str(damage) for damage in damaged]:
             yield (
-                f"{format_count(len(attempts), 'attempt')} {left_out}, because files"
-                f" differ from what was written: {'; '.join(few(attempts, 'attempts'))}; {remedy}"
+                f"{format_count(len(texts), 'attempt')} {left_out}, because files"
+                f" differ from what was written: {'; '.join(few(texts, 'attempts'))}; {remedy}"
             )
 
 
@@ -150,7 +150,7 @@ def _progress(findings: Findings, results: Results) -> Iterator[str]:
             " where it stopped"
         )
     if remaining := tally.outcomes["invalid"]:
-        counted = evidence.why_invalid(results).most_common()
+        counted = attempts.why_invalid(results).most_common()
         reasons = few(
             [f"{count} by {beginning(why, MAX_REASON)}" for why, count in counted], "reasons"
         )
@@ -172,7 +172,7 @@ def _again(clock: Clock, results: Results) -> str:
             "The same command repeats only attempts whose guest died; others would end the same way"
         )
     again = "The same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
-    if evidence.lack_for_strain(results):
+    if attempts.lack_for_strain(results):
         return (
             f"{again}. --clock virtual, in another folder (-o), is not disturbed by other programs"
         )
@@ -358,7 +358,7 @@ def _unread_data(source: ReportInput) -> Iterator[str]:
         yield f"the {field} {', '.join(few(ids, field))} of the experiment"
     for what, column, known in (
         ("metrics", results.observations["metric"], METRICS.keys()),
-        ("checks", results.checks["check"], CHECK_BY_ID.keys()),
+        ("checks", results.checks["check"], all_checks().keys()),
     ):
         if names := sorted({*column.unique().to_pylist()} - known):
             yield f"the {what} {', '.join(names)}"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.base.units import format_count, format_share
-from httpbed.experiment.check import CHECK_BY_ID
 from httpbed.experiment.metric import METRICS
 from httpbed.report import experiment_words, manifest, notes, templating, treatments
 from httpbed.report.answer import answer, named, sums_up
@@ -39,7 +38,7 @@ from httpbed.report.phrasing import (
     sentence_case,
     title,
 )
-from httpbed.results.evidence import CheckSummary
+from httpbed.results.attempts import CheckSummary
 from httpbed.results.findings import Findings
 from httpbed.store.results import Results
 
@@ -313,8 +312,8 @@ def _with_checks(trials: str, checks: Iterable[CheckSummary]) -> str:
     """
     kinds: dict[str, list[CheckSummary]] = {}
     for check in checks:
-        is_read = check.check in CHECK_BY_ID or check.failed
-        if is_read and not check.is_note:
+        known = check.descriptor
+        if (known and not known.is_note) or (known is None and check.failed):
             kinds.setdefault(check.kind, []).append(check)
     broken = [check for same in kinds.values() for check in same if check.failed]
     unseen = [

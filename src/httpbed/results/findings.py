@@ -23,9 +23,9 @@ from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
 from httpbed.results import comparison, selection
+from httpbed.results.attempts import CheckSummary, InvalidAttempt, check_summaries, invalid_attempts
 from httpbed.results.comparison import FactorEffect, Ratio, compare
 from httpbed.results.estimate import Estimate, estimate
-from httpbed.results.evidence import CheckSummary, InvalidAttempt, check_summaries, invalid_attempts
 from httpbed.results.sample import Bounded, Sample, Tally, samples, scenario
 from httpbed.results.selection import SelectedArm
 from httpbed.store.results import Results

@@ -175,14 +175,6 @@ def of_trials(results: Results, metric: str) -> dict[tuple[str, int], float]:
     return {(trial, attempt): value for trial, attempt, value in zip(*columns, strict=True)}
 
 
-def invalid_rows(results: Results) -> list[dict[str, Any]]:
-    """Return the rows of invalid attempts in the table of trials."""
-    found: list[dict[str, Any]] = results.trials.filter(
-        pc.equal(results.trials["outcome"], "invalid")
-    ).to_pylist()
-    return found
-
-
 def by_treatment(
     results: Results, rows: Iterable[dict[str, Any]]
 ) -> dict[TreatmentKey, list[dict[str, Any]]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from httpbed.base.clock import NS
 from httpbed.bed.network.network_processes import polled_s
-from httpbed.experiment.check import CARRIED_OUT, CHECK_BY_ID, ENDED_WELL, SENT
+from httpbed.experiment.check import CARRIED_OUT, ENDED_WELL, SENT, all_checks
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import (
@@ -335,7 +335,7 @@ def outcome(checks: Sequence[Check], observed: AttemptEvidence, *remarks: str) -
 def is_strained(attempt: Attempt) -> bool:
     """Whether an attempt is invalid only because the machine was busy."""
     broken = [check for check in attempt.checks if check.passed is False and check.of == "bed"]
-    strained = [check for check in broken if CHECK_BY_ID[check.check].by_strain]
+    strained = [check for check in broken if all_checks()[check.check].by_strain]
     return attempt.outcome.kind == "invalid" and bool(broken) and strained == broken
 
 
@@ -350,6 +350,6 @@ def _reasons(broken: Sequence[Check]) -> str:
 
 
 def _reason(check: Check) -> str:
-    if CHECK_BY_ID[check.check].is_explicit:
+    if all_checks()[check.check].is_explicit:
         return check.figure
     return f"{check.name}: {check.figure}"

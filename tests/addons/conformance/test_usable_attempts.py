@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.addons.conformance import conformance_session
 from httpbed.experiment import check as checks
-from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.check import CheckDescriptor
 from httpbed.experiment.trial import Check, Outcome
 from recorded import H3_CLEAN, judged
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.experiment.check import CHECK_BY_ID, CHECKS, LATENESS, PRESSURE
-from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.check import LATENESS, PRESSURE, CheckDescriptor, all_checks
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import verdict
@@ -37,7 +36,7 @@ def test_every_check_of_an_attempt_has_a_descriptor(name: str) -> None:
     made = checks(recorded_evidence(name), name)
     assert len({check.name for check in made}) == len(made)
     for check in made:
-        descriptor = CHECK_BY_ID[check.check]
+        descriptor = all_checks()[check.check]
         assert descriptor.of == check.of
         assert check.name.startswith(descriptor.title(item=check.item))
 
@@ -55,7 +54,7 @@ def test_every_descriptor_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*ALL, HANDED_OVER, UPLOADED):
         checks(recorded_evidence(name), name)
     _judge_planted()
-    assert observed == set(CHECK_BY_ID)
+    assert observed == set(all_checks())
 
 
 def _judge_planted() -> None:
@@ -99,22 +98,21 @@ def _judge_planted() -> None:
 
 def test_every_check_has_an_id_of_its_own() -> None:
     """Files name a check by it, so it has no placeholder."""
-    assert len(CHECK_BY_ID) == len(CHECKS)
-    assert not any("{" in one for one in CHECK_BY_ID)
-    assert CHECK_BY_ID["part ran"].title(item="proxy-1") == "proxy-1 ran"
+    assert not any("{" in one for one in all_checks())
+    assert all_checks()["part ran"].title(item="proxy-1") == "proxy-1 ran"
 
 
 def test_the_meaning_contains_the_limit_that_the_check_asks() -> None:
     """Every limit stands in the sentence, with its unit."""
-    limited = [check for check in CHECKS if check.limit]
-    assert {check.id for check in CHECKS if "{limit}" in check.requirement} == {
+    limited = [check for check in all_checks().values() if check.limit]
+    assert {check.id for check in all_checks().values() if "{limit}" in check.requirement} == {
         descriptor.id for descriptor in limited
     }
     assert " at most 5 ms " in LATENESS.meaning
     assert " at most 25 % " in PRESSURE.meaning
-    assert not any("{" in check.meaning for check in CHECKS)
+    assert not any("{" in check.meaning for check in all_checks().values())
 
 
 def test_only_checks_of_the_bed_are_broken_by_strain() -> None:
     """Another attempt on a quiet machine cannot mend what a program did."""
-    assert {check.of for check in CHECKS if check.by_strain} == {"bed"}
+    assert {check.of for check in all_checks().values() if check.by_strain} == {"bed"}

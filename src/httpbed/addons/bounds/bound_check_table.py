@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.check import CheckDescriptor
 
 POSSIBLE_WINDOWS = CheckDescriptor(
     "possible for this link, bytes in any window",

@@ -39,7 +39,7 @@ from httpbed.base.clock import NS
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import kernel
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.check import CheckDescriptor
 from httpbed.experiment.impairments.delay import Distributed, Jitter, Samples
 from httpbed.experiment.impairments.rate import Steps, TokenBucket
 from httpbed.experiment.impairments.registry import ALL

@@ -15,7 +15,7 @@ from httpbed.base.errors import beginning
 from httpbed.base.units import format_share
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report.phrasing import few
-from httpbed.results import evidence, sample
+from httpbed.results import attempts, sample
 from httpbed.store import resume
 from httpbed.store.results import Results
 
@@ -182,8 +182,8 @@ class ArmTrialsReader:
 
     def __init__(self, results: Results) -> None:
         self._last = sample.by_treatment(results, results.last_attempts)
-        self._invalid = sample.by_treatment(results, sample.invalid_rows(results))
-        self._broken = evidence.broken_checks(results)
+        self._invalid = sample.by_treatment(results, attempts.invalid(results))
+        self._broken = attempts.broken_checks(results)
         self._blocks = sample.planned_blocks(results)
         self._known = [treatment_key(treatment) for treatment in results.experiment.treatments()]
 

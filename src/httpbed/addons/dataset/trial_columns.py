@@ -28,7 +28,7 @@ from httpbed.addons.pages.page import (
 from httpbed.base import units
 from httpbed.bed.machine.facts import MachineFacts
 from httpbed.experiment import schema
-from httpbed.experiment.check import CHECK_BY_ID
+from httpbed.experiment.check import all_checks
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.impairments.descriptor import FeatureKind
 from httpbed.experiment.metric import METRICS
@@ -220,13 +220,13 @@ def checks(rows: Iterable[Mapping[str, Any]]) -> Cells:
     """Return the result of each check: whether it passed everywhere that it was observed."""
     results: dict[str, list[bool]] = {}
     for row in rows:
-        known = CHECK_BY_ID.get(row["check"])
+        known = all_checks().get(row["check"])
         if known and not known.is_note:
             passed = results.setdefault(row["check"], [])
             passed += [] if row["passed"] is None else [row["passed"]]
     cells: Cells = {}
     for name, passed in results.items():
-        check, number = CHECK_BY_ID[name], list(CHECK_BY_ID).index(name)
+        check, number = all_checks()[name], list(all_checks()).index(name)
         slug = "_".join(re.findall(r"[a-z0-9]+", name.replace("'", "").lower()))
         words = plain(f"{check.meaning} True if it held, false if not, empty if not observable.")
         column = Columns("checks", f"check of the {check.of}", prefix="check_", number=number)

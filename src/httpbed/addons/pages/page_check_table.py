@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from httpbed.experiment.check_descriptor import CheckDescriptor
+from httpbed.experiment.check import CheckDescriptor
 
 RECORDED_DELAYS = CheckDescriptor(
     "recorded delays",

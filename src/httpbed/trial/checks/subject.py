@@ -27,8 +27,8 @@ from httpbed.experiment.check import (
     SENT,
     STATUS,
     STATUS_OF_ONE,
+    CheckDescriptor,
 )
-from httpbed.experiment.check_descriptor import CheckDescriptor
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import FileTransfer, Upload
 from httpbed.trial import client_requests, parts
