@@ -198,8 +198,8 @@ def test_a_full_disk_is_named_though_the_error_names_no_file(
     ("failure", "code", "told"),
     [
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/x"), 3, "free some space"),
-        (OSError(errno.EROFS, os.strerror(errno.EROFS), "/x"), 3, "writable filesystem"),
-        (PermissionError(errno.EACCES, "Permission denied", "/x"), 3, "may write to"),
+        (OSError(errno.EROFS, os.strerror(errno.EROFS), "/x"), 2, "writable filesystem"),
+        (PermissionError(errno.EACCES, "Permission denied", "/x"), 2, "may write to"),
         (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), 3, "ulimit -n"),
         (HostError("no user namespaces", "sysctl ..."), 3, "remedy: sysctl"),
         (KeyboardInterrupt(), 130, "the same command resumes"),
@@ -214,7 +214,7 @@ def test_each_failure_has_its_exit_code_and_its_remedy(
     code: int,
     told: str,
 ) -> None:
-    """3 when the machine cannot, 130 when interrupted, and what to do about it."""
+    """2 for a place of the user's, 3 when the machine cannot, 130 when interrupted; a remedy."""
 
     def fail(**_: object) -> None:
         raise failure
@@ -223,6 +223,20 @@ def test_each_failure_has_its_exit_code_and_its_remedy(
     left, lines = complaint("run")
     assert left == code
     assert any(told in line for line in lines)
+
+
+def test_a_cache_that_is_not_writable_is_the_machines_matter(
+    complaint: Complaint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The user of a verb named no such folder."""
+
+    def fail(**_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(tmp_path / "cache" / "x"))
+
+    monkeypatch.setattr(command_line.cli, "main", fail)
+    left, lines = complaint("run")
+    assert left == 3
+    assert "HTTPBED_CACHE" in lines[-1]
 
 
 def test_an_unexpected_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,8 @@ WRONG_PATHS = frozenset(
     | {errno.ELOOP, errno.EEXIST, errno.ENXIO}
 )
 """Errors of a path that the user wrote, not of the machine."""
+NOT_WRITABLE_PLACES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+"""Errors of a place that the user named, unless it is the cache."""
 RESUMED = (["run"], ["compare"], ["demo"])
 """Verbs whose campaign a later call resumes."""
 KEPT = "finished work is kept, and the same command resumes"
@@ -298,14 +300,16 @@ def _operating_system(error: OSError) -> int:
     }
     if error.errno not in remedies:
         raise error
+    wrong_paths = WRONG_PATHS | NOT_WRITABLE_PLACES
     if _concerns_cache(error):
+        wrong_paths = WRONG_PATHS
         remedies |= dict.fromkeys(
             PLACE_REFUSED, "set HTTPBED_CACHE to a writable folder with free space"
         )
     where = error.filename or (_full_place() if error.errno == errno.ENOSPC else "")
     place = f"{where}: " if where else ""
     _complain(f"{place}{error.strerror}\n  remedy: {remedies[error.errno]}")
-    return EXIT_USAGE if error.errno in WRONG_PATHS else EXIT_HOST
+    return EXIT_USAGE if error.errno in wrong_paths else EXIT_HOST
 
 
 def _full_place() -> str:
