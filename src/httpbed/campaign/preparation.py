@@ -237,12 +237,18 @@ def _at(experiment: Experiment, scale: ScaleName | None) -> Experiment:
 
 def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake]:
     """Check the role assignment of every treatment, even if other parts have mistakes."""
-    for levels in read.treatments:
+
+    def find(levels: Mapping[str, str]) -> Iterator[Mistake]:
         values = level_values(read.document, levels)
         parts = {part: fill(read.document.get(part), values) for part in SCENARIO_PARTS}
         for mistake in role_checks.role_mistakes(catalog, parts):
             document, path = read.document, mistake.path
             yield parser.mistake_at(document, path, levels, mistake.reason, mistake.remedy)
+
+    if not read.treatments:
+        yield from factorial_mistakes.certain(parser.readable_factors(read.document), find)
+    for levels in read.treatments:
+        yield from find(levels)
 
 
 # Checks that machine and backend support an experiment's network.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
@@ -286,6 +286,29 @@ def _axis_mistakes(
             elif name in first:
                 yield Mistake(place, f"{name!r} is also in {first[name]}", "name it in one of them")
             first.setdefault(name, place)
+
+
+def certain(factors: Factors, find: Callable[[Treatment], Iterable[Mistake]]) -> Iterator[Mistake]:
+    """Yield the mistakes that a design has whatever an unreadable group or exclusion chooses.
+
+    Those are mistakes of every combination, or of every one with the level that has the mistake.
+    """
+    if factorial.most(factors) > MAX_TREATMENTS:
+        return
+    found, having = Counter[Mistake](), Counter[tuple[str, str]]()
+    for levels in factorial.treatments(factors):
+        having.update([("", ""), *levels.items()])
+        found.update([*dict.fromkeys(find(levels))])
+    for mistake, count in found.items():
+        match mistake.path:
+            case ("factors", str(name), int(index), *_):
+                level = (name, factors[name][index])
+            case ("factors", str(name), str(key), *_):
+                level = (name, key)
+            case _:
+                level = ("", "")
+        if count == having[level]:
+            yield mistake
 
 
 MAX_TREATMENTS = 20_000

@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import functools
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +20,7 @@ from pydantic_core import ErrorDetails
 from httpbed.base.errors import Mistake
 from httpbed.base.value import Value, is_form
 from httpbed.experiment import document as documents
-from httpbed.experiment import factorial, factorial_mistakes, validation_messages, workload_kinds
+from httpbed.experiment import factorial_mistakes, validation_messages, workload_kinds
 from httpbed.experiment.document import SCENARIO_PARTS, ExperimentDocument, KeyPath
 from httpbed.experiment.experiment import Experiment, experiment_model
 from httpbed.experiment.metric import DEFAULT_METRIC, is_unknown_metric
@@ -113,7 +112,7 @@ def _read(text: str, check: Callable[[ExperimentDocument], ParsedExperiment]) ->
 
 def _checked(document: ExperimentDocument) -> ParsedExperiment:
     experiment, header = _header(document)
-    factors = _readable_factors(document)
+    factors = readable_factors(document)
     mistakes = [*header, *_factor_mistakes(document, factors)]
     unreadable = _stated_factors(document).keys() - factors.keys()
     if factors or "factors" not in document:  # unreadable factors are reported on their own
@@ -289,7 +288,8 @@ def _stated_factors(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return factors if isinstance(factors, Mapping) else {}
 
 
-def _readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
+def readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the levels of each factor of a document that has no mistake of its own."""
     return {
         name: list(levels)
         for name, levels in _stated_factors(document).items()
@@ -356,32 +356,18 @@ def _scenario_mistakes(
 def _certain_mistakes(
     document: ExperimentDocument, factors: Mapping[str, list[str]]
 ) -> Iterator[Mistake]:
-    """Find mistakes that scenarios have whatever an unreadable group or exclusion chooses.
-
-    Those are mistakes of every combination, or of every one with the level that has the mistake.
-    """
+    """Find mistakes that scenarios have whatever an unreadable group or exclusion chooses."""
     hosts = list(_host_mistakes(document))
     yield from hosts
-    if factorial.most(factors) > factorial_mistakes.MAX_TREATMENTS:
-        return
-    found, having = Counter[Mistake](), Counter[tuple[str, str]]()
     scenarios = ScenarioReader()
-    for levels in factorial.treatments(factors):
-        having.update([("", ""), *levels.items()])
+
+    def find(levels: Mapping[str, str]) -> Iterator[Mistake]:
         try:
             scenarios.read(document.scenario(levels))
         except ValidationError as error:
-            found.update([*dict.fromkeys(_invalid(document, error, levels, hosts))])
-    for mistake, count in found.items():
-        match mistake.path:
-            case ("factors", str(name), int(index), *_):
-                level = (name, factors[name][index])
-            case ("factors", str(name), str(key), *_):
-                level = (name, key)
-            case _:
-                level = ("", "")
-        if count == having[level]:
-            yield mistake
+            yield from _invalid(document, error, levels, hosts)
+
+    yield from factorial_mistakes.certain(factors, find)
 
 
 def _invalid(
