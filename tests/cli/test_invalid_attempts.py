@@ -57,6 +57,17 @@ def test_a_block_has_one_line_with_counts_and_reasons() -> None:
     assert len(line) < 300
 
 
+def test_what_an_interrupt_leaves_is_not_called_repeated() -> None:
+    told = [
+        AttemptProgress(attempt(0, 1, STRAINED), retried=True),
+        AttemptProgress(attempt(0, 2, STRAINED), retried=True),
+        AttemptProgress(attempt(1, 1, STRAINED), retried=True, later=True),
+    ]
+    (line,) = lines(told)
+    assert "1 repeated at once" in line
+    assert "2 trials not repeated" in line
+
+
 def test_the_clock_that_helps_is_named_once_and_only_in_real_time() -> None:
     def told(clock: Clock) -> list[AttemptProgress]:
         first = AttemptProgress(attempt(0, 1, STRAINED, clock), retried=True, later=True)

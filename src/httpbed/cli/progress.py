@@ -38,11 +38,21 @@ class _OfPart:
     """The invalid attempts of a part that no line has counted yet."""
 
     reasons: Counter[str] = field(default_factory=Counter)
-    later: int = 0
+    repeated: int = 0
+    awaited: set[tuple[int, str]] = field(default_factory=set)
+    """Trials whose next attempt follows at once."""
+    later: set[tuple[int, str]] = field(default_factory=set)
     """Trials that are tried again at the end of the run."""
     given_up: int = 0
     remedy: str = ""
     """What helps if a busy machine is among the reasons, in real time."""
+
+    def begin_again(self, attempt: Attempt) -> None:
+        """Note that a trial has another attempt."""
+        trial = _trial(attempt)
+        self.repeated += trial in self.awaited
+        self.awaited.discard(trial)
+        self.later.discard(trial)
 
 
 class InvalidAttempts:
@@ -57,6 +67,8 @@ class InvalidAttempts:
     def note(self, progress: AttemptProgress) -> Iterator[str]:
         """Count an attempt; yield the line of its part if that is complete now."""
         part = self._run_parts.name(progress.attempt.trial)
+        if part in self._counted:
+            self._counted[part].begin_again(progress.attempt)
         if progress.attempt.outcome.kind == "invalid":
             self._count(progress, self._counted[part])
         if progress.retried and not progress.later:
@@ -66,29 +78,38 @@ class InvalidAttempts:
             yield from self._line(part)
 
     def rest(self) -> Iterator[str]:
-        """Yield the lines of parts that were not completed, and of attempts after that."""
+        """Yield the lines of parts that were not completed, and of attempts after that.
+
+        What was to be repeated is not, because the run has ended.
+        """
         for part in list(self._counted):
-            yield from self._line(part)
+            yield from self._line(part, has_ended=True)
 
     def _count(self, progress: AttemptProgress, of_part: _OfPart) -> None:
         attempt = progress.attempt
         of_part.reasons[_reason(attempt)] += 1
-        of_part.later += progress.later
-        of_part.given_up += not progress.retried
+        if progress.retried:
+            (of_part.later if progress.later else of_part.awaited).add(_trial(attempt))
+        else:
+            of_part.given_up += 1
         if attempt.trial.clock == "real" and verdict.is_strained(attempt):
             of_part.remedy = CALM_CLOCK
 
-    def _line(self, part: str) -> Iterator[str]:
+    def _line(self, part: str, *, has_ended: bool = False) -> Iterator[str]:
         of_part = self._counted.pop(part, None)
         if of_part is None:
             return
         total = of_part.reasons.total()
         reasons = ", ".join(f"{count} by {name}" for name, count in of_part.reasons.most_common())
         parts = [f"{part}: {units.format_count(total, 'invalid attempt')} ({reasons})"]
-        if again := total - of_part.later - of_part.given_up:
-            parts.append(f"{again} repeated at once")
-        if of_part.later:
-            parts.append(f"{units.format_count(of_part.later, 'trial')} again at the end")
+        if of_part.repeated:
+            parts.append(f"{of_part.repeated} repeated at once")
+        waiting = len(of_part.awaited | of_part.later)
+        if waiting and has_ended:
+            not_repeated = units.format_count(waiting, "trial")
+            parts.append(f"{not_repeated} not repeated; the same command tries again")
+        elif waiting:
+            parts.append(f"{units.format_count(waiting, 'trial')} again at the end")
         if of_part.given_up:
             given_up = units.format_count(of_part.given_up, "trial")
             parts.append(f"{given_up} given up; the same command tries again")
@@ -96,6 +117,10 @@ class InvalidAttempts:
             self._has_named_remedy = True
             parts.append(of_part.remedy)
         yield "; ".join(parts)
+
+
+def _trial(attempt: Attempt) -> tuple[int, str]:
+    return attempt.trial.block, attempt.trial.id
 
 
 def _reason(attempt: Attempt) -> str:
