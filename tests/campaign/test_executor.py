@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,9 @@ import pytest
 import stored_campaigns
 from httpbed.base.errors import HostError
 from httpbed.campaign import executor
+from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import Pace, RunParts, RunProgress
+from httpbed.campaign.settings import ONE
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId
@@ -98,6 +101,37 @@ def test_a_full_disk_keeps_the_attempts_whose_programs_have_ended(
     with pytest.raises(OSError, match="No space left"):
         asyncio.run(executor.side_by_side(trials, act, jobs=4))
     assert {*campaign.attempts()} == {is_judged.id, waits.id}
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_first_interrupt_lets_the_trials_of_a_campaign_that_is_kept_finish(
+    monkeypatch: pytest.MonkeyPatch, *, is_kept: bool
+) -> None:
+    """Nobody reads those of another one, such as of a step of a bisection."""
+    finished = list[str]()
+
+    async def commit(*words: Any) -> Record:
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(0)
+        finished.append(words[2].id)
+        return stored_campaigns.record(words[2])
+
+    monkeypatch.setattr(executor, "commit_attempt", commit)
+    nothing: Any = None
+    first, second, *_ = stored_campaigns.loaded().trials
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(
+            executor.execute(
+                nothing,
+                nothing,
+                [(first, 1), (second, 1)],
+                admission=Admission(ONE),
+                tell=lambda _: None,
+                say=lambda _: None,
+                is_kept=is_kept,
+            )
+        )
+    assert finished == [first.id] * is_kept
 
 
 @pytest.mark.parametrize(

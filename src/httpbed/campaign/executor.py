@@ -10,7 +10,7 @@ import asyncio
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -177,10 +177,12 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     say: Callable[[str], None],
     retries: int = MAX_RETRIES,
     again_later: bool = False,
+    is_kept: bool = True,
 ) -> list[Work]:
     """Run the trials of ``work``, as many at a time as are admitted, and commit every attempt.
 
-    After the user's first interrupt no attempt begins; those under way are finished.
+    After the user's first interrupt no attempt begins; those under way are finished, if the
+    campaign is kept.
 
     Returns:
         The trials that a busy machine left without a valid attempt. With ``again_later``, the
@@ -211,7 +213,7 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
             if last and verdict.is_strained(last):
                 left.append((trial, last.number + 1))
 
-    with interruption.handled():
+    with interruption.handled() if is_kept else nullcontext():
         jobs = admission.parallelism
         await side_by_side(work, finish, jobs=jobs.most + jobs.adapts * LOOKAHEAD)
     if interruption.requested:

@@ -137,6 +137,8 @@ class OpenRun:
     """Which treatments get no further block; None: each runs to its last one."""
     jobs: Parallelism
     say: Say
+    is_kept: bool = True
+    """Whether the user keeps the campaign: trials under way finish after a first interrupt."""
 
     @property
     def pending_trials(self) -> Iterator[Trial]:
@@ -163,6 +165,7 @@ class OpenRun:
             say=self.say,
             tell=tell,
             retries=retries,
+            is_kept=self.is_kept,
         )
         first = partial(execute, admission=self._admission(self.jobs), again_later=retries > 0)
         if self.stopping is None:

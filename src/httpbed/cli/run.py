@@ -140,8 +140,9 @@ def execute(
     chosen: RunSettings,
     *,
     answers_early: bool = False,
+    is_kept: bool = True,
 ) -> None:
-    """Run the unfinished trials of a campaign.
+    """Run the unfinished trials of a campaign; ``is_kept`` is false for one that nothing resumes.
 
     With ``answers_early``, in virtual time, the answer of each condition follows its last trial
     (:mod:`httpbed.cli.early_answers`).
@@ -161,10 +162,10 @@ def execute(
     ready = campaign_run.prepare(loaded, catalog, chosen, say=say)
     elsewhere = executor(chosen)
     with campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as opened:
-        run, parts, answer = opened, RunParts.blocks(opened.pending_trials), None
+        run, parts, answer = replace(opened, is_kept=is_kept), RunParts.blocks(opened.pending_trials), None
         if answers_early and early_answers.apply_to(loaded):
             pending, parts = early_answers.by_condition(opened.pending, loaded)
-            run = replace(opened, pending=pending)
+            run = replace(run, pending=pending)
             answer = partial(early_answers.answer, directory)
         with Reporter(len(run.pending), parts, answer=answer) as reporter:
             if elsewhere:

@@ -95,7 +95,7 @@ class BuildMeasurement:
         except ConfigError as error:
             return Measured(commit, {}, "; ".join(mistake.reason for mistake in error.mistakes))
         settings = run.settings(backend.choose(None))
-        run.execute(self.loaded, catalog, place / "campaign", settings)
+        run.execute(self.loaded, catalog, place / "campaign", settings, is_kept=False)
         return _read(place / "campaign", commit, self.metric)
 
 
