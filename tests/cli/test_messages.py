@@ -8,6 +8,7 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
+from httpbed.cli import options
 from httpbed.programs import catalog
 
 
@@ -225,3 +226,17 @@ def test_a_mistake_in_an_environment_variable_names_it(
     assert err.startswith("httpbed: $HTTPBED_LINK_BACKEND: 'dummynet' is unknown; known: ")
     _, _, err = httpbed("run", tmp_path, "--link-backend", "ipfw")
     assert err.startswith("httpbed: --link-backend: 'ipfw' is unknown; known: ")
+
+
+def test_a_level_is_found_without_its_spaces(httpbed: Command, tmp_path: Path) -> None:
+    """Experiment files accept both spellings of a quantity; two levels alike are not guessed."""
+    trials = stored_campaigns.loaded().trials
+    done = stored_campaigns.make(tmp_path / "done", map(stored_campaigns.record, trials))
+    loss = next(level for level in stored_campaigns.loaded().experiment.factors["loss"] if level)
+    words = f"http_version=2,loss={loss.replace(' ', '')}", f"http_version=3,loss={loss}"
+    code, _, err = httpbed("explain", done.directory, "--no-run", "--why", *words)
+    assert (code, err) == (0, "")
+    code, _, err = httpbed("report", done.directory, "--base", f"loss={loss.replace(' ', '')}")
+    assert code == 0
+    assert options.meant_level("100KB", ["100 kB", "1 MB"]) == "100 kB"
+    assert options.meant_level("a b", ["ab", "A b"]) is None

@@ -110,6 +110,22 @@ def factor_levels(
             mistakes.append(Mistake(option, reason, "write for example http_version=2"))
 
 
+def meant_level(word: str, levels: Iterable[str]) -> str | None:
+    """Return the level that a word is, or is but for its spaces and the case of its letters.
+
+    None if there is none, or if there are several.
+    """
+    known = list(levels)
+    if word in known:
+        return word
+    alike = [level for level in known if _bare(level) == _bare(word)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _bare(level: str) -> str:
+    return "".join(level.split()).casefold()
+
+
 class WholeNumber(click.IntRange):
     """A whole number from ``least`` to ``most``; errors say what is accepted."""
 

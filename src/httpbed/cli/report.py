@@ -23,6 +23,7 @@ from httpbed.cli.options import (
     factor_levels,
     format_mistakes,
     json_option,
+    meant_level,
 )
 from httpbed.cli.verb import verb
 from httpbed.store import damage
@@ -129,6 +130,8 @@ def command(
     if trial is not None:
         _one_trial(results, trial, as_json=form == "json")
         return
+    factors = results.experiment.factors
+    base = {one: meant_level(level, factors.get(one, ())) or level for one, level in base.items()}
     results = _completed(results, experiment_file, [query.read(path) for path in beside])
     show(results, findings.find(results, metric, base), form, output, as_pdf=True)
 

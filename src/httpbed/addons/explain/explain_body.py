@@ -35,8 +35,8 @@ from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.critical_path import goal_of
 from httpbed.addons.pages.loads import METRIC_OF_PAGES
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
+from httpbed.cli import options
 from httpbed.cli.echo import echo
-from httpbed.cli.options import factor_levels
 from httpbed.programs.catalog import Catalog
 from httpbed.report import (
     markdown,
@@ -263,14 +263,15 @@ def _levels(
     """Return the levels to explain of each factor that is named."""
     mistakes, levels = list[Mistake](), defaultdict[str, set[str]](set)
     factors = results.experiment.factors
-    for name, level in factor_levels(treatments, option, mistakes):
+    for name, level in options.factor_levels(treatments, option, mistakes):
         if name not in factors:
             known = ", ".join(factors) or "none"
             mistakes.append(Mistake(option, f"no factor {name!r}; known: {known}"))
-        elif level not in factors[name]:
+        elif (meant := options.meant_level(level, factors[name])) is None:
             reason = f"{name} has no level {level!r}; known: {', '.join(factors[name])}"
             mistakes.append(Mistake(option, reason))
-        levels[name].add(level)
+        else:
+            levels[name].add(meant)
     require_none(mistakes)
     return levels
 
