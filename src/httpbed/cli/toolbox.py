@@ -228,7 +228,7 @@ def build(
     accept_expired: bool,
     as_json: bool,
 ) -> None:
-    """Build the root filesystems of implementations, by default of all, and print their paths.
+    """Build the root filesystems of implementations, by default of all, and print where they are.
 
     Programs that cannot be installed are reported, and the others are still built; the exit code is
     3 if you named such a program. Programs that are compiled, such as httpbed-quiche and quic-go,
@@ -245,8 +245,9 @@ def build(
     if as_json:
         echo(json.dumps([_root_as_json(root) for root in built], indent=2))
     else:
-        for root in built:
-            echo(root.path)
+        for contents in needed:
+            if contents in roots:
+                echo(f"{roots[contents].path}  {', '.join(needed[contents])}")
     for contents, failure in failures.items():
         say(f"{' and '.join(needed[contents])} not built: {failure}")
     for name in names:
