@@ -212,7 +212,7 @@ def document(  # noqa: PLR0913 - a document has these parts
         notes=notes,
         evidence=evidence,
         sections=(Section("answer", "", (Listing(answers, "answer"),), in_contents=""), *sections),
-        in_common=", ".join(f"{title(name)} {level}" for name, level in shared),
+        in_common="; ".join(f"{title(name)} {level}" for name, level in shared),
     )
 
 
