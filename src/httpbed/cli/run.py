@@ -162,7 +162,11 @@ def execute(
     ready = campaign_run.prepare(loaded, catalog, chosen, say=say)
     elsewhere = executor(chosen)
     with campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as opened:
-        run, parts, answer = replace(opened, is_kept=is_kept), RunParts.blocks(opened.pending_trials), None
+        run, parts, answer = (
+            replace(opened, is_kept=is_kept),
+            RunParts.blocks(opened.pending_trials),
+            None,
+        )
         if answers_early and early_answers.apply_to(loaded):
             pending, parts = early_answers.by_condition(opened.pending, loaded)
             run = replace(run, pending=pending)

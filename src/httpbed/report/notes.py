@@ -169,8 +169,8 @@ def _again(clock: Clock, results: Results) -> str:
     """Write what helps, and what another attempt may change."""
     if clock == "virtual":
         return (
-            "The same command repeats only attempts that were broken off, as by a guest that died or"
-            " a lost worker; others would end the same way"
+            "The same command repeats only attempts that were broken off, as by a guest that died"
+            " or by a lost worker; others would end the same way"
         )
     again = "The same command tries again; a quiet machine, fewer --jobs or a lower rate can help"
     if attempts.lack_for_strain(results):

@@ -146,7 +146,9 @@ class FarEndServer:
             reason = f"the server ended before it opened a port: {self._process.exit.result()}"
             raise ConfigError([Mistake(SERVER, reason, "start one that stays in the foreground")])
         if not sockets:
-            self._say(f"the server opened no port in {OPENS_S:g} s, and the command did not wait longer")
+            self._say(
+                f"the server opened no port in {OPENS_S:g} s, and the command did not wait longer"
+            )
         elif not _reachable(sockets):
             places = ", ".join(sorted(map(str, sockets)))
             reason = f"the server listens only on the far end's own loopback: {places}"
