@@ -179,15 +179,11 @@ def overview(found: Sequence[PublishedExperiment], page: str = "") -> str:
         robust = sum(claim["robustness"] == ROBUST for claim in claims)
         refuted = sum(claim["robustness"] == REFUTED for claim in claims)
         counts = [len(claims), verdicts["reproduced"], robust, refuted]
-        for verdict in others:
-            counts.append(verdicts[verdict])
-            counts += [sum(map(is_refused, claims))] if verdict == "open" else []
+        counts += [verdicts[verdict] for verdict in others]
         link = f"[{PAPERS.get(study, (study,))[0]}]({page}#{slug(title(study))})"
         rows.append([link, *map(str, counts)])
     head = ["study", "claims", "reproduced", "in every control arm", "without the paper's cause"]
-    for verdict in others:
-        head += [verdict, "of these refused"] if verdict == "open" else [verdict]
-    return table(head, rows)
+    return table([*head, *others], rows)
 
 
 def slug(heading: str) -> str:
