@@ -35,7 +35,7 @@ from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
-from httpbed.store import campaign_files, damage, layout
+from httpbed.store import damage, layout
 from httpbed.store.campaign import Campaign
 from httpbed.store.campaign_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup
@@ -216,7 +216,7 @@ class OpenRun:
         """Take the trials that never ran of settled treatments out of the design."""
         stopping_rule.look()
         wanted = stopping_rule.wanted(self.content.design)
-        campaign_files.resume_or_grow(self.campaign, replace(self.content, design=wanted))
+        campaigns.resume_or_grow(self.campaign, replace(self.content, design=wanted))
         left = len(self.content.design) - len(wanted)
         self.say(stopping_line(stopping_rule.rule, wanted, left))
 

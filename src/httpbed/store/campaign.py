@@ -18,7 +18,7 @@ An attempt joins the campaign by one rename, after all of it is on the disk, so 
 missing. The manifest has the digests of experiment, design and links, ``trial.json`` those of an
 attempt's files. An attempt that differs from its digests counts as missing. A resumed run executes
 the trials of the design that have no finished attempt. A run that asks for more trials, or whose
-file says something else about them, lets the campaign grow (:mod:`httpbed.store.campaign_files`).
+file says something else about them, lets the campaign grow (:func:`resume_or_grow`).
 """
 
 from __future__ import annotations
@@ -37,13 +37,24 @@ from typing import Any, TypeVar
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import DifferentError, FileDigest
 from httpbed.base.errors import ConfigError, Mistake, require_none
-from httpbed.experiment.design import Growth
+from httpbed.experiment import parser
+from httpbed.experiment.design import Growth, Version, differences, grown
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.store import attempts, campaign_files, campaign_folder, layout, manifest_form
+from httpbed.store import attempts, campaign_files, campaign_folder, layout, manifest_form, resume
+from httpbed.store.campaign_files import FirstFiles
 from httpbed.store.damage import Damage
-from httpbed.store.layout import DESIGN, EXPERIMENT, LINKS, MANIFEST, MANIFEST_SCHEMA, RUNS, SOURCES
+from httpbed.store.layout import (
+    DESIGN,
+    EXPERIMENT,
+    LINKS,
+    MANIFEST,
+    MANIFEST_SCHEMA,
+    RUNS,
+    SOURCES,
+)
 
 T = TypeVar("T")
+ANOTHER = "choose another folder with -o"
 
 artifacts = layout.artifacts
 
@@ -283,7 +294,7 @@ def require_place(directory: Path, experiment_text: str, design: Sequence[Trial]
     """
     campaign_folder.require_usable(directory)
     if os.path.lexists(directory / MANIFEST):
-        mistakes = [*campaign_files.other_experiment(Campaign(directory), experiment_text, design)]
+        mistakes = [*other_experiment(Campaign(directory), experiment_text, design)]
         require_none(mistakes)
 
 
@@ -308,10 +319,10 @@ def opened(
     campaign_folder.make(directory)
     with campaign_folder.locked(directory):
         campaign = Campaign(directory)
-        wanted = campaign_files.FirstFiles(experiment_text, design, manifest, files or {})
+        wanted = FirstFiles(experiment_text, design, manifest, files or {})
         if os.path.lexists(directory / MANIFEST):
             campaign_files.settle(directory, campaign.files())
-            campaign.growth = campaign_files.resume_or_grow(campaign, wanted)
+            campaign.growth = resume_or_grow(campaign, wanted)
         else:
             campaign_files.write_first(directory, wanted)
         yield campaign
@@ -338,7 +349,7 @@ def made(
         place = Path(name) / "made"
         place.mkdir()
         with campaign_folder.locked(place):
-            wanted = campaign_files.FirstFiles(experiment_text, design, manifest, files)
+            wanted = FirstFiles(experiment_text, design, manifest, files)
             campaign_files.write_first(place, wanted)
             yield Campaign(place)
             place.replace(target)
@@ -354,3 +365,50 @@ def open_existing(directory: Path) -> Campaign:
     campaign_folder.require_campaign(directory)
     campaign_folder.require_own(directory)
     return Campaign(directory)
+
+
+# What a campaign becomes that exists already.
+
+
+def resume_or_grow(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
+    """Make a campaign contain what a run asks for; return how it changed, None if it did not.
+
+    Raises:
+        ConfigError: It is an archive, or a campaign of another experiment, machine or programs.
+    """
+    place = str(campaign.directory)
+    if campaign.is_archive:
+        raise ConfigError([Mistake(place, "holds an archive, which no run continues", ANOTHER)])
+    old = campaign.design()
+    ran = layout.trials_with_attempts(campaign.directory.resolve())
+    other = other_experiment(campaign, wanted.experiment_text, wanted.design)
+    require_none([*other, *_other_programs(campaign, wanted.manifest)])
+    step = grown(old, wanted.design, ran)
+    manifest = campaign.manifest
+    same_text = campaign.experiment_text == wanted.experiment_text
+    if same_text and not step.changes_trials and resume.is_same_part(manifest, wanted.manifest):
+        return None
+    merged = resume.grown_manifest(manifest, wanted.manifest)
+    content = FirstFiles(wanted.experiment_text, step.design, merged, wanted.files)
+    number = resume.generation(manifest)
+    campaign_files.write_grown(campaign.directory, content, campaign.files(), number)
+    return step
+
+
+def other_experiment(campaign: Campaign, text: str, design: Sequence[Trial]) -> Iterator[Mistake]:
+    """Yield each difference that keeps an experiment out of a campaign, with the way out."""
+    place = str(campaign.directory)
+    ran = layout.trials_with_attempts(campaign.directory.resolve())
+    earlier = Version(parser.read_valid(campaign.experiment_text).document, campaign.design())
+    later = Version(parser.read_valid(text).document, design)
+    for difference in differences(earlier, later, ran):
+        reason = f"holds a campaign of another experiment: {difference}"
+        yield Mistake(place, reason, f"{difference.remedy}, or {ANOTHER}")
+
+
+def _other_programs(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield each program that is another one than in earlier runs."""
+    for name, before, now in resume.conflicts(campaign.manifest, manifest):
+        reason = f"{name} was {before or 'not there'} and is now {now or 'gone'}"
+        remedy = f"give the same --keep, or {ANOTHER}" if name == resume.KEPT else ANOTHER
+        yield Mistake(str(campaign.directory), reason, remedy)

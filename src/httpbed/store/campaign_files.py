@@ -1,31 +1,25 @@
 """The files of a campaign beside its attempts: experiment, design, links and manifest.
 
-They are written when it begins, the manifest last, and again when it grows.
+They are written when it begins, the manifest last, and again when it grows
+(:func:`httpbed.store.campaign.resume_or_grow`).
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import FileDigest
-from httpbed.base.errors import ConfigError, Mistake, require_none
-from httpbed.experiment import parser
-from httpbed.experiment.design import Growth, Version, differences, grown
 from httpbed.experiment.trial import Trial
-from httpbed.store import layout, resume
 from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS, MANIFEST
-
-if TYPE_CHECKING:
-    from httpbed.store.campaign import Campaign
 
 
 # ``design.jsonl``: the trials of a campaign in order, one on each line.
@@ -139,56 +133,17 @@ def keep_links(directory: Path, files: Mapping[str, Path]) -> dict[str, FileDige
 
 
 STAGED = (EXPERIMENT, DESIGN)
-ANOTHER = "choose another folder with -o"
 
 
-def resume_or_grow(campaign: Campaign, wanted: FirstFiles) -> Growth | None:
-    """Make a campaign contain what a run asks for; return how it changed, None if it did not.
+def write_grown(
+    directory: Path, content: FirstFiles, listed: Mapping[str, FileDigest], number: int
+) -> None:
+    """Write the files of a campaign that grows for the ``number``-th time; keep those that it had.
 
-    Raises:
-        ConfigError: It is an archive, or a campaign of another experiment, machine or programs.
+    ``listed`` are the digests in its manifest.
     """
-    place = str(campaign.directory)
-    if campaign.is_archive:
-        raise ConfigError([Mistake(place, "holds an archive, which no run continues", ANOTHER)])
-    old = campaign.design()
-    ran = layout.trials_with_attempts(campaign.directory.resolve())
-    other = other_experiment(campaign, wanted.experiment_text, wanted.design)
-    require_none([*other, *_other_programs(campaign, wanted.manifest)])
-    step = grown(old, wanted.design, ran)
-    manifest = campaign.manifest
-    same_text = campaign.experiment_text == wanted.experiment_text
-    if same_text and not step.changes_trials and resume.is_same_part(manifest, wanted.manifest):
-        return None
-    merged = resume.grown_manifest(manifest, wanted.manifest)
-    _write_grown(campaign, FirstFiles(wanted.experiment_text, step.design, merged, wanted.files))
-    return step
-
-
-def other_experiment(campaign: Campaign, text: str, design: Sequence[Trial]) -> Iterator[Mistake]:
-    """Yield each difference that keeps an experiment out of a campaign, with the way out."""
-    place = str(campaign.directory)
-    ran = layout.trials_with_attempts(campaign.directory.resolve())
-    earlier = Version(parser.read_valid(campaign.experiment_text).document, campaign.design())
-    later = Version(parser.read_valid(text).document, design)
-    for difference in differences(earlier, later, ran):
-        reason = f"holds a campaign of another experiment: {difference}"
-        yield Mistake(place, reason, f"{difference.remedy}, or {ANOTHER}")
-
-
-def _other_programs(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield each program that is another one than in earlier runs."""
-    for name, before, now in resume.conflicts(campaign.manifest, manifest):
-        reason = f"{name} was {before or 'not there'} and is now {now or 'gone'}"
-        remedy = f"give the same --keep, or {ANOTHER}" if name == resume.KEPT else ANOTHER
-        yield Mistake(str(campaign.directory), reason, remedy)
-
-
-def _write_grown(campaign: Campaign, content: FirstFiles) -> None:
-    """Write the files of the grown campaign; the manifest's rename makes them count."""
-    directory = campaign.directory
-    listed = {name: one for name, one in campaign.files().items() if name not in STAGED}
-    listed |= _keep_earlier(campaign)
+    listed = {name: one for name, one in listed.items() if name not in STAGED}
+    listed |= _keep_earlier(directory, number)
     lacking = {one: path for one, path in content.files.items() if f"{LINKS}/{one}" not in listed}
     copied = keep_links(directory, lacking)
     listed |= {name: one for name, one in copied.items() if name not in listed}
@@ -200,9 +155,8 @@ def _write_grown(campaign: Campaign, content: FirstFiles) -> None:
     settle(directory, listed)
 
 
-def _keep_earlier(campaign: Campaign) -> dict[str, FileDigest]:
+def _keep_earlier(directory: Path, number: int) -> dict[str, FileDigest]:
     """Copy the campaign's files as they are; return the copies' digests."""
-    directory, number = campaign.directory, resume.generation(campaign.manifest)
     folder = directory / EARLIER / str(number)
     folder.mkdir(parents=True, exist_ok=True)
     earlier = {}
