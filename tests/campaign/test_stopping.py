@@ -27,7 +27,7 @@ from httpbed.store import attempts, query
 from httpbed.store import campaign as campaigns
 from httpbed.store.attempts import AttemptFiles
 from httpbed.store.campaign import Campaign
-from httpbed.store.damage import Damage
+from httpbed.store.layout import Damage
 
 RANGE = stored_campaigns.SMALL.replace(
     "replicates = 2", 'replicates = { min = 6, max = 9, until = "ci 5 %" }'

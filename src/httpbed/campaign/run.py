@@ -35,7 +35,7 @@ from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
-from httpbed.store import damage, layout
+from httpbed.store import layout
 from httpbed.store.campaign import Campaign
 from httpbed.store.campaign_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup
@@ -282,7 +282,7 @@ def opened(ready: Prepared, directory: Path, *, jobs: Parallelism, say: Say) -> 
 
         done = finished.finished_attempts(campaign)
         campaign.set_aside_damaged(done.damaged)
-        for line in damage.lines(done.damaged, directory):
+        for line in layout.damage_lines(done.damaged, directory):
             say(line)
         if campaign.growth:
             for line in growth_lines(campaign.growth, directory):

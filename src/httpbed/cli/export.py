@@ -132,12 +132,14 @@ def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Results]
     :raises ConfigError: with these mistakes and those of the campaigns.
     """
     from httpbed.cli import campaign_folders
-    from httpbed.store import damage
+    from httpbed.store import layout
 
     with collected(mistakes):
         campaigns = campaign_folders.read(directories)
     require_none(mistakes)
-    for line in (line for one in campaigns for line in damage.lines(one.damaged, one.directory)):
+    for line in (
+        line for one in campaigns for line in layout.damage_lines(one.damaged, one.directory)
+    ):
         echo(f"note: {line}", err=True)
     lost = [one.directory for one in campaigns if one.damaged and not one.trials.num_rows]
     for directory in lost:

@@ -26,7 +26,7 @@ from httpbed.cli.options import (
     meant_level,
 )
 from httpbed.cli.verb import verb
-from httpbed.store import damage
+from httpbed.store import layout
 
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.experiment.experiment import Experiment
@@ -270,7 +270,7 @@ def _require_compatible(
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
     from httpbed.report import one_trial, terminal
 
-    for line in damage.lines(results.damaged, results.directory):
+    for line in layout.damage_lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)
     shown = one_trial.find(results, trial)
     for one in results.artifacts.damaged:

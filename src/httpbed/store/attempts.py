@@ -24,7 +24,7 @@ from httpbed.experiment.kept import KINDS, QLOG_ENDINGS
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Attempt, HandoverEvent, Record, Trial
 from httpbed.store import layout
-from httpbed.store.damage import Damage
+from httpbed.store.layout import Damage
 
 TRIAL = "trial.json"
 OBSERVATIONS = "observations.jsonl"

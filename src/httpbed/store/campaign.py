@@ -42,7 +42,6 @@ from httpbed.experiment.design import Growth, Version, differences, grown
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import attempts, campaign_files, campaign_folder, layout, manifest_form, resume
 from httpbed.store.campaign_files import FirstFiles
-from httpbed.store.damage import Damage
 from httpbed.store.layout import (
     DESIGN,
     EXPERIMENT,
@@ -51,6 +50,7 @@ from httpbed.store.layout import (
     MANIFEST_SCHEMA,
     RUNS,
     SOURCES,
+    Damage,
 )
 
 T = TypeVar("T")

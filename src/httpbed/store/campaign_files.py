@@ -21,7 +21,6 @@ from httpbed.base.digests import FileDigest
 from httpbed.experiment.trial import Trial
 from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS, MANIFEST
 
-
 # ``design.jsonl``: the trials of a campaign in order, one on each line.
 #
 # The blocks of a campaign repeat the documents of their treatments, which are most of a design. So

@@ -20,7 +20,7 @@ from httpbed.experiment.trial import Attempt, OutcomeKind, Record, Trial
 from httpbed.store import attempts, layout, query, tables
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
-from httpbed.store.damage import Damage
+from httpbed.store.layout import Damage
 from httpbed.store.results import Results
 
 

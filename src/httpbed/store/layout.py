@@ -1,13 +1,16 @@
-"""Places in a campaign's folder, and which names there are attempts."""
+"""Places in a campaign's folder: which are attempts, and which differ from what was written."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from httpbed.base import digests
+from httpbed.base.errors import visible
 
 MANIFEST, EXPERIMENT, DESIGN = FILES = ("manifest.json", "experiment.toml", "design.jsonl")
 MANIFEST_SCHEMA = 1
@@ -152,3 +155,47 @@ def _consists_of(directory: Path, real: Path) -> bool:
     tables = (table(directory, name) for name in TABLES)
     own = (*FILES, SIGNATURE, LINKS, RUNS, MACHINES, LOCK, INDEX, *FOLDERS)
     return any(real.is_relative_to(path) for path in (*tables, *(directory / name for name in own)))
+
+
+# Files and attempts that differ from what was written, and how commands report them.
+
+
+MAX_REASONS = 3
+"""Reasons shown in one line for one place; the others are counted."""
+MAX_NAMED = 5
+"""Attempts that :func:`damage_lines` names; ``httpbed verify`` names all."""
+
+
+@dataclass(frozen=True, order=True)
+class Damage:
+    """An attempt, or a file of the campaign, that differs from what was written."""
+
+    place: str
+    """Path below the campaign's folder."""
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown, rest = self.reasons[:MAX_REASONS], self.reasons[MAX_REASONS:]
+        return f"{self.place}: {'; '.join(shown)}" + (f"; and {len(rest)} more" if rest else "")
+
+
+def damage_lines(damaged: Sequence[Damage], directory: Path) -> Iterator[str]:
+    """Yield lines that name some damaged attempts with the differences, and what to do."""
+    if not damaged:
+        return
+    many = len(damaged) > 1
+    what = f"{len(damaged)} attempts differ" if many else "1 attempt differs"
+    yield (
+        f"{what} from what was written and {'count' if many else 'counts'} as missing;"
+        f" httpbed run moves {'them' if many else 'it'} to damaged/ and runs"
+        f" {'their trials' if many else 'its trial'} again:"
+    )
+    yield from (f"  {visible(str(damage))}" for damage in damaged[:MAX_NAMED])
+    if len(damaged) > MAX_NAMED:
+        rest = len(damaged) - MAX_NAMED
+        yield f"  and {rest} more; httpbed verify {visible(str(directory))} names all"
+
+
+def damage_values(damaged: Sequence[Damage]) -> list[dict[str, Any]]:
+    """Return damaged places for :func:`json.dumps`."""
+    return [{"place": damage.place, "reasons": list(damage.reasons)} for damage in damaged]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from httpbed.experiment.experiment import Experiment
 from httpbed.store import layout
 from httpbed.store.attempts import Artifacts
-from httpbed.store.damage import Damage
+from httpbed.store.layout import Damage
 
 TRIAL_FIELDS: Mapping[str, pa.DataType] = {
     "block": pa.int32(),

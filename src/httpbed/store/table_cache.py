@@ -29,8 +29,7 @@ import pyarrow.parquet as pq
 
 from httpbed.base import digests, disk, folders, untrusted_files
 from httpbed.store import layout, parquet_file
-from httpbed.store.damage import Damage
-from httpbed.store.layout import INDEX
+from httpbed.store.layout import INDEX, Damage
 
 SCHEMA = 2
 CODE = "made_by_this_user"

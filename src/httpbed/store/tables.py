@@ -38,8 +38,7 @@ from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment.trial import Attempt, OutcomeKind, Record, Trial
 from httpbed.store import attempts, campaign_design, campaign_folder, layout, table_cache
 from httpbed.store.campaign import Campaign
-from httpbed.store.damage import Damage
-from httpbed.store.layout import DESIGN, INDEX
+from httpbed.store.layout import DESIGN, INDEX, Damage
 from httpbed.store.results import (
     CHECK_FIELDS,
     LATER_FIELDS,

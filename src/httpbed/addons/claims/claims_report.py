@@ -27,7 +27,7 @@ from httpbed.base.errors import visible
 from httpbed.report.manifest import certificate, uncovered
 from httpbed.report.phrasing import few, in_one_line, listed, number_format, treatment
 from httpbed.report.terminal import Console
-from httpbed.store import damage
+from httpbed.store import layout
 from httpbed.store.results import Results
 
 COLOURS = {"reproduced": "green", "contradicted": "red", "no difference": "cyan", "open": "yellow"}
@@ -79,7 +79,7 @@ def values(
 
 def notes(results: Results) -> Iterator[str]:
     """Yield what limits all claims: damage, conformance of senders, calibration."""
-    yield from damage.lines(results.damaged, results.directory)
+    yield from layout.damage_lines(results.damaged, results.directory)
     yield from in_one_line(senders.failed(results.manifest), "senders")
     yield from senders.untested(results.manifest, results.directory)
     if reasons := uncovered(results.manifest):

@@ -17,7 +17,7 @@ from httpbed.campaign.executor import Work
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import attempts, finished, layout, machine_log
 from httpbed.store.campaign import Campaign
-from httpbed.store.damage import Damage
+from httpbed.store.layout import Damage
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId
 

@@ -45,7 +45,7 @@ from httpbed.report.phrasing import (
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import default_metric
 from httpbed.results.sample import Sample, by_treatment, planned_blocks, samples, scenario
-from httpbed.store import campaign_folder, damage
+from httpbed.store import campaign_folder, layout
 from httpbed.store.finished import GrowingCampaign
 from httpbed.store.results import Results
 
@@ -96,7 +96,7 @@ def document(results: Results, metric: str, *, running: bool) -> dict[str, Any]:
             "coverage": coverage(one.interval for one in known),
         },
         "treatments": [_treatment(sample, one, scale) for sample, one in found],
-        "damaged": damage.values(results.damaged),
+        "damaged": layout.damage_values(results.damaged),
         "note": PROVISIONAL if running else "",
     }
 
@@ -293,11 +293,11 @@ def whole(status: Row, rows: int) -> RenderableType:
 
 def details(status: Row, rows: int | None = None) -> RenderableType:
     """Lay out what stands below the heading: everything, or what fits into so many rows."""
-    damaged = [damage.Damage(one["place"], tuple(one["reasons"])) for one in status["damaged"]]
+    damaged = [layout.Damage(one["place"], tuple(one["reasons"])) for one in status["damaged"]]
     facts = [("question", status["question"]), *_endings(status)]
     most = None if rows is None else max(1, rows - len(facts) - len(damaged) - ROWS_BESIDE)
     return Group(
-        *map(Text, damage.lines(damaged, status["directory"])),
+        *map(Text, layout.damage_lines(damaged, status["directory"])),
         terminal.facts(facts),
         Padding(treatments(status, most), (1, 0, 0, 1)),
         *([Text(status["note"], "dim")] if status["note"] else []),

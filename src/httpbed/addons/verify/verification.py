@@ -14,8 +14,7 @@ from httpbed.base.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import attempts, campaign_design, campaign_files, layout, table_cache, tables
 from httpbed.store.campaign import Campaign
-from httpbed.store.damage import Damage
-from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, MANIFEST, RUNS, SIGNATURE
+from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, MANIFEST, RUNS, SIGNATURE, Damage
 from httpbed.store.table_cache import StoredTables, UnreadableTablesError
 from httpbed.store.tables import ATTEMPTS, BATCH, ORDER, TABLES, KnownAttempt
 

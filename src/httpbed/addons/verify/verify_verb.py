@@ -13,7 +13,7 @@ from httpbed.base.errors import visible
 from httpbed.cli.options import CAMPAIGN, json_option
 from httpbed.cli.verb import verb
 from httpbed.store import campaign as campaigns
-from httpbed.store import damage
+from httpbed.store import layout
 
 if TYPE_CHECKING:
     from httpbed.addons.verify.verification import Verification
@@ -72,6 +72,6 @@ def _values(verification: Verification) -> dict[str, object]:
         "planned": verification.planned,
         "attempts": verification.attempts,
         "trials_without_attempt": verification.without_attempt,
-        "damaged": damage.values(verification.damaged),
+        "damaged": layout.damage_values(verification.damaged),
         "notes": list(verification.notes),
     }
