@@ -32,7 +32,7 @@ from pathlib import Path
 from httpbed.bed.machine import facts
 from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.campaign import campaign_setup, executor, preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests/support"))
 
 import synthesised_campaigns
 from httpbed.bed.machine import backend
-from httpbed.campaign import run
+from httpbed.campaign import campaign_setup, run
 from httpbed.campaign.preparation import load
 from httpbed.campaign.settings import ONE, RunSettings
 from httpbed.programs import catalog as catalogs
@@ -49,7 +49,7 @@ def resume(ready: run.Prepared, directory: Path, pending: int) -> None:
 def _prepared(file: Path) -> run.Prepared:
     catalog = catalogs.load()
     options = RunSettings(backend=backend.choose(None), command="httpbed run large.toml")
-    return run.prepare(load(file.read_text(), catalog), catalog, options, say=print)
+    return campaign_setup.prepare(load(file.read_text(), catalog), catalog, options, say=print)
 
 
 if __name__ == "__main__":

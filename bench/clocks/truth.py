@@ -31,7 +31,7 @@ from bench.clocks.grid import Cell
 from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
-from httpbed.campaign import preparation, run, settings
+from httpbed.campaign import campaign_setup, preparation, run, settings
 from httpbed.campaign.run import OpenRun
 from httpbed.campaign.settings import DesignOptions, RunSettings
 from httpbed.programs import catalog as catalogs
@@ -81,7 +81,9 @@ def _campaign(folder: Path, layout: str, clock: Clock, stack: ExitStack) -> Open
     catalog = catalogs.load()
     loaded = preparation.load(grid.experiment(layout), catalog, options=DesignOptions(clock=clock))
     chosen: Backend = backend.choose(None) if clock == "real" else "af_packet"
-    ready = run.prepare(loaded, catalog, RunSettings(chosen, "make bench-truth"), say=_say)
+    ready = campaign_setup.prepare(
+        loaded, catalog, RunSettings(chosen, "make bench-truth"), say=_say
+    )
     directory = judged.directory(folder, layout, clock)
     jobs = settings.adapted_parallelism()
     return OpenCampaign(

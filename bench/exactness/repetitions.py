@@ -16,7 +16,7 @@ from bench.exactness.evidence import Evidence
 from bench.exactness.families import Family
 from bench.exactness.table import Row
 
-from httpbed.campaign import preparation, run
+from httpbed.campaign import campaign_setup, preparation, run
 from httpbed.campaign.run import Prepared
 from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.programs.catalog import Catalog
@@ -42,7 +42,7 @@ def measured(family: Family, catalog: Catalog, folder: Path, say: Say) -> Iterat
 def prepared(family: Family, catalog: Catalog, say: Say) -> Prepared:
     """Prepare all that a family's trials need."""
     loaded = preparation.load(tomlkit.dumps(dict(family.document)), catalog)
-    return run.prepare(loaded, catalog, RunSettings("af_packet", "bench"), say=say)
+    return campaign_setup.prepare(loaded, catalog, RunSettings("af_packet", "bench"), say=say)
 
 
 def run_once(ready: Prepared, directory: Path, jobs: Parallelism, say: Say) -> dict[str, Evidence]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.explain.plants import Plant, recipes
 
 from httpbed.bed.machine import backend
-from httpbed.campaign import preparation
+from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.settings import ONE, RunSettings
 from httpbed.programs import catalog as catalogs
@@ -56,7 +56,7 @@ def _run(catalog: Catalog, planted: tuple[Path, str]) -> Path:
             os.dup2(log.fileno(), stream.fileno())
         loaded = preparation.load(text, catalog, place.parent)
         settings = RunSettings(backend.choose(None), "make bench-explain", keep=KEPT)
-        ready = campaign_run.prepare(loaded, catalog, settings, say=print)
+        ready = campaign_setup.prepare(loaded, catalog, settings, say=print)
         campaign_run.timed(ready, place, jobs=ONE, tell=_nothing, say=print)
     return place
 

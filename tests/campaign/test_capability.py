@@ -10,7 +10,7 @@ from httpbed.base.errors import ConfigError, HostError
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.programs import catalog
 from real_runs import SmallExperiment
 

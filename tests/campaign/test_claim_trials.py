@@ -12,7 +12,7 @@ from httpbed.addons.claims.cell_builder import ClaimDesign
 from httpbed.addons.claims.compiled_claim import with_arms
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.factorial import ScaleName
 from httpbed.programs import catalog

@@ -21,8 +21,8 @@ import stored_campaigns
 from httpbed.base.errors import HostError
 from httpbed.campaign import executor
 from httpbed.campaign.admission import Admission
-from httpbed.campaign.executor import Pace, RunParts, RunProgress
 from httpbed.campaign.settings import ONE
+from httpbed.cli.progress import Pace, RunParts, RunProgress
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.trial import verdict
 from httpbed.trial.verdict import AttemptId

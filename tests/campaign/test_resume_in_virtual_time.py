@@ -16,7 +16,7 @@ import stored_campaigns
 from httpbed.base.clock import Clock
 from httpbed.campaign import campaign_setup, executor, preparation, settings
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import ONE, DesignOptions, Parallelism
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs import catalog

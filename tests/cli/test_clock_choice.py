@@ -13,7 +13,7 @@ from httpbed.base.clock import Clock
 from httpbed.bed.machine import machine_load
 from httpbed.bed.machine.doctor import Capability
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, RunSettings
 from httpbed.cli import clock_choice
 from httpbed.programs import catalog as catalogs

@@ -11,7 +11,7 @@ import stored_campaigns
 from httpbed.base.clock import Clock
 from httpbed.campaign import preparation
 from httpbed.campaign.executor import AttemptProgress
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import early_answers
 from httpbed.cli.progress import Reporter

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import stored_campaigns
 from httpbed.base.clock import Clock
-from httpbed.campaign.executor import AttemptProgress, RunParts
-from httpbed.cli.progress import InvalidAttempts
+from httpbed.campaign.executor import AttemptProgress
+from httpbed.cli.progress import InvalidAttempts, RunParts
 from httpbed.experiment.check import CARRIED_OUT, LATENESS, PRESSURE
 from httpbed.experiment.trial import Attempt, Check, Trial
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.campaign import manifest
+from httpbed.campaign import campaign_setup
 from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
@@ -318,7 +318,7 @@ def test_a_program_that_is_not_there_is_the_machines_fault(
     """The run is refused before its first trial, with the remedy."""
     lacking = stage(SmallExperiment(), [recipe(tmp_path / "recipes", "curl", old, new)])
     with pytest.raises(HostError, match=word) as caught:
-        manifest.manifest(lacking.loaded, lacking.setup, RunSettings("af_packet", ""))
+        campaign_setup.manifest(lacking.loaded, lacking.setup, RunSettings("af_packet", ""))
     assert caught.value.remedy
 
 

@@ -6,8 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from httpbed.base.errors import ConfigError, HostError
-from httpbed.campaign import manifest
-from httpbed.campaign.manifest import ReportedVersion
+from httpbed.campaign.campaign_setup import ReportedVersion, required_versions
 from httpbed.programs import catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import VersionCommand
@@ -88,7 +87,7 @@ def refused(recipe: Recipe, output: str) -> str:
     assert recipe.version is not None
     found = {recipe.name: ReportedVersion(recipe.version.reported(output), output)}
     with pytest.raises((ConfigError, HostError)) as caught:
-        manifest.required_versions({recipe.name: recipe}, found, {recipe.name: {"3", "parallel"}})
+        required_versions({recipe.name: recipe}, found, {recipe.name: {"3", "parallel"}})
     return f"{type(caught.value).__name__}: {caught.value}"
 
 

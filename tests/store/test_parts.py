@@ -9,7 +9,7 @@ import pytest
 import stored_campaigns
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
 from httpbed.programs import catalog
 from httpbed.store import archive, query

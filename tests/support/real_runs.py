@@ -14,7 +14,7 @@ from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import MAX_RETRIES
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import Parallelism
 from httpbed.experiment.trial import Check, Record
 from httpbed.programs import catalog as catalogs

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.check import ROUND_TRIP_TIME
 from httpbed.experiment.factorial import ScaleName

@@ -15,7 +15,7 @@ from httpbed.base import folders
 from httpbed.base.errors import ConfigError
 from httpbed.bed.network import link_file
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.experiment import parser
 from httpbed.experiment.impairments.rate import Trace
 from httpbed.programs import catalog

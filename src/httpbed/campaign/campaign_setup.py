@@ -1,25 +1,69 @@
-"""Build or find what all trials of a campaign need, once, before the first trial."""
+"""What all trials of a campaign need, made or found before the first one; and its manifest.
+
+The manifest names programs with what they consist of, recipes, machine and command. Every program
+is asked for its version.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import asyncio
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
+from httpbed.base import disk, untrusted_files
 from httpbed.base.clock import Clock
-from httpbed.bed.machine import doctor
+from httpbed.base.errors import ConfigError, HostError, Mistake
+from httpbed.bed.machine import doctor, facts, scratch
 from httpbed.bed.network import link_file
-from httpbed.bed.toolbox.root_filesystem import Root
-from httpbed.campaign.addition import clock
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.bed.network.network_processes import TOOLS
+from httpbed.bed.sandbox.sandbox_spec import (
+    LINK,
+    SANDBOX,
+    PartSpec,
+    ProcessSpec,
+    SandboxSpec,
+    executable,
+)
+from httpbed.bed.sandbox.supervisor import RefusalError, sandbox
+from httpbed.bed.toolbox import root_filesystem
+from httpbed.bed.toolbox.root_filesystem import ProgramIdentity, Root
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
+from httpbed.campaign.loaded_experiment import LoadedExperiment
+from httpbed.campaign.run import Prepared
+from httpbed.campaign.settings import RunSettings
+from httpbed.experiment.document import words
 from httpbed.experiment.roles import DEFAULT_CONTROL
+from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
+from httpbed.programs.recipe import VERSION_BYTES, Recipe
+from httpbed.store.layout import MANIFEST_SCHEMA
 from httpbed.trial import content, program_roots, tls_certificates
-from httpbed.trial.addition import TRIAL_ADDITIONS
-from httpbed.trial.plan import CampaignSetup, PlanOptions
+from httpbed.trial.addition import TRIAL_ADDITIONS, clock
+from httpbed.trial.parts import LOG_BYTES
+from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup, PlanOptions
+from httpbed.trial.program_roots import Say
 
-Say = Callable[[str], None]
+REPLAY_PROGRAM = "python3"
+"""The interpreter of the server that replays sites, and its package."""
+TOOLS_USED = {"ip": "iproute2", "ss": "iproute2", "ethtool": "ethtool", "ping": "iputils-ping"}
+"""Tools that set up and inspect the network, and their packages."""
+
+
+def prepare(
+    loaded: LoadedExperiment, catalog: Catalog, settings: RunSettings, *, say: Say
+) -> Prepared:
+    """Build or find programs, contents and certificates, and write the manifest.
+
+    Raises:
+        HostError: This machine cannot run the experiment.
+    """
+    setup = make_setup(loaded, catalog, settings.of_trials(), say=say)
+    return Prepared(loaded, setup, manifest(loaded, setup, settings))
 
 
 def make_setup(
@@ -35,9 +79,10 @@ def make_setup(
         HostError: The toolbox cannot be built, or the kernel lacks the backend or a congestion
             control.
     """
-    origins, is_real = loaded.recorded_origins(), loaded.experiment.clock == "real"
-    names = loaded.implementations()
-    workloads = loaded.workloads()
+    is_real = loaded.experiment.clock == "real"
+    names, workloads = loaded.implementations(), loaded.workloads()
+    additions = CAMPAIGN_ADDITIONS.provided(words(loaded.document))
+    origins = sorted({name for one in additions for name in one.origins(workloads)})
     added_roots = {
         name: root
         for addition in TRIAL_ADDITIONS.provided({addition.kind for addition in workloads})
@@ -53,7 +98,14 @@ def make_setup(
         programs=installed,
         certificates=_certificates(loaded.experiment.clock, origins),
         contents=content.ensure_all(loaded.experiment.seed, workloads),
-        sites=loaded.sites or _sites(loaded, say),
+        sites=loaded.sites
+        or {
+            key: site
+            for addition in additions
+            for key, site in addition.sites(
+                workloads, loaded.experiment.seed, loaded.folder, say
+            ).items()
+        },
         options=chosen,
         files=link_file.kept_files(loaded.files),
         kernel=None if is_real else clock(loaded.experiment.clock).kernel(say),
@@ -68,17 +120,249 @@ def _require_congestion(loaded: LoadedExperiment, tools: Root) -> None:
         doctor.require_congestion(others, tools)
 
 
-def _sites(loaded: LoadedExperiment, say: Say) -> dict[str, Any]:
-    workloads, seed = loaded.workloads(), loaded.experiment.seed
-    return {
-        key: site
-        for addition in loaded.additions
-        for key, site in addition.sites(workloads, seed, loaded.folder, say).items()
-    }
-
-
 def _certificates(of_trials: Clock, origins: Collection[str]) -> Path:
     """Return certificates that are valid by the clock of the trials."""
     if of_trials == "virtual":
         return tls_certificates.ensure_for_guests(origins)
     return tls_certificates.ensure(datetime.now(UTC), origins)
+
+
+def manifest(
+    loaded: LoadedExperiment, setup: CampaignSetup, settings: RunSettings
+) -> dict[str, Any]:
+    """Return the manifest of a campaign."""
+    recipes = {name: setup.catalog[name] for name in loaded.implementations()}
+    tools = setup.programs.tools
+    identities = {  # first of all: a missing program raises, with the remedy
+        name: setup.programs.identity(name, recipe.command(recipe.roles[0]))
+        for name, recipe in recipes.items()
+    }
+    identities |= {tool: root_filesystem.program_identity(tools, tool) for tool in TOOLS_USED}
+    reported = asyncio.run(ask_versions(recipes.values(), setup))
+    wanted = wanted_abilities(loaded.scenarios())
+    versions = required_versions(recipes, reported, wanted)
+    versions |= {tool: tools.versions[package] for tool, package in TOOLS_USED.items()}
+    for root in setup.programs.own.values():
+        identities[REPLAY_PROGRAM] = root_filesystem.program_identity(root, REPLAY_PROGRAM)
+        versions[REPLAY_PROGRAM] = root.versions[REPLAY_PROGRAM]
+    wheels = {name: setup.programs.wheels(name) for name in recipes}
+    programs = [
+        _program(name, versions[name], program, wheels.get(name, {}))
+        for name, program in identities.items()
+    ]
+    programs += [_own(name) for name in (LINK, SANDBOX)]
+    if setup.kernel:
+        programs.append(clock(loaded.experiment.clock).program(setup.kernel))
+    document = {
+        "schema": MANIFEST_SCHEMA,
+        "httpbed": metadata.version("httpbed"),
+        **_commit(),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": settings.command,
+        "seed": loaded.experiment.seed,
+        "link": {"backend": setup.options.backend},
+        "clock": loaded.experiment.clock,
+        **({"clock_reason": settings.clock_reason} if settings.clock_reason else {}),
+        "kept": sorted(setup.options.keep),
+        "host": facts.gather().model_dump(),
+        "programs": programs,
+        "recipes": {name: recipe.digest for name, recipe in recipes.items()},
+        "sites": [
+            {"name": served.site.name, "source": served.site.source, "sha256": served.site.digest}
+            for served in setup.sites.values()
+        ],
+        "scale": loaded.options.scale,
+        "for_claims": loaded.options.for_claims,
+        "replicates": loaded.options.replicates,
+        **({"blocks": [*loaded.options.blocks]} if loaded.options.blocks else {}),
+        "until": loaded.stopping.until if loaded.stopping else None,
+        **settings.sources,
+    }
+    for addition in CAMPAIGN_ADDITIONS.provided():
+        addition.describe(document, loaded, setup.catalog, settings)
+    return document
+
+
+def _commit() -> dict[str, str]:
+    """Return the commit from which this httpbed was built; empty if it was built without git."""
+    file = resources.files("httpbed") / "commit"
+    return {"commit": file.read_text(encoding="utf-8")} if file.is_file() else {}
+
+
+def _program(
+    name: str, version: str, program: ProgramIdentity, wheels: Mapping[str, str]
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "version": version,
+        "path": program.path,
+        "sha256": program.sha256,
+        "libraries": dict(program.libraries),
+        **(_packages(program) if program.packages else {}),
+        **({"wheels": dict(wheels)} if wheels else {}),
+    }
+
+
+def _packages(program: ProgramIdentity) -> dict[str, Any]:
+    index = {"index": program.index, "index_expired": program.index_expired}
+    return {"packages": dict(program.packages), **index}
+
+
+def _own(name: str) -> dict[str, Any]:
+    """Identify one of httpbed's own executables, which are linked statically."""
+    return {
+        "name": name,
+        "version": metadata.version("httpbed"),
+        "path": name,
+        "sha256": disk.sha256(executable(name)),
+        "libraries": {},
+    }
+
+
+# Asks every program for its version, and refuses those that cannot run the experiment.
+#
+# A client without HTTP/3, or too old for the options of its recipe, would fail in every trial.
+
+
+UNKNOWN = "unknown"
+"""Version of a user's own binary that reports none; its digest identifies it."""
+QUOTED = 200
+"""Characters of a program's output that messages quote at most."""
+
+
+@dataclass(frozen=True)
+class ReportedVersion:
+    """The version that a program reports."""
+
+    version: str | None
+    """None if its recipe's pattern does not match the output."""
+    output: str
+    """What it printed."""
+
+    def absence(self, name: str) -> str:
+        """Return the sentence that the program of this name reported no version."""
+        return f"{name} did not report its version: {self.output[:QUOTED]!r}"
+
+
+async def ask_versions(
+    recipes: Collection[Recipe], setup: CampaignSetup
+) -> dict[str, ReportedVersion]:
+    """Ask every program for its version, in a sandbox."""
+    with scratch.temporary("versions") as folder:
+        commands = [command for recipe in recipes if (command := recipe.identify())]
+        for name in ("sandbox", "output"):
+            (folder / name).mkdir()
+        spec = SandboxSpec(
+            scratch=folder / "sandbox",
+            trial=folder / "output",
+            roots=setup.programs.roots(),
+            shared={},
+            programs={},
+            hosts={},
+            sysctls={},
+            tmpfs_bytes=SANDBOX_BYTES,
+            parts={str(command.part): _version_part(command, setup) for command in commands},
+        )
+        async with sandbox(spec) as supervisor:
+            for command in commands:
+                with contextlib.suppress(RefusalError):  # it then reports no version
+                    await supervisor.run(command)
+        return {recipe.name: reported_version(recipe, folder / "output") for recipe in recipes}
+
+
+def _version_part(spec: ProcessSpec, setup: CampaignSetup) -> PartSpec:
+    limits = PartSpec(
+        spec.root,
+        folders={str(spec.part): spec.file_bytes or LOG_BYTES},
+        memory_bytes=spec.memory_bytes,
+        processes=spec.processes,
+    )
+    return setup.programs.part(limits)
+
+
+def reported_version(recipe: Recipe, folder: Path) -> ReportedVersion:
+    """Read what a program printed when it was asked for its version, in the sandbox's folder."""
+    spec = recipe.identify()
+    if spec is None or recipe.version is None:
+        return ReportedVersion(None, "")
+    try:  # the program may have put a link or a pipe in its place
+        output = untrusted_files.text(folder / str(spec.stdout), most=VERSION_BYTES).strip()
+    except (FileNotFoundError, untrusted_files.UnreadableError):
+        output = ""
+    return ReportedVersion(recipe.version.reported(output), output)
+
+
+def wanted_abilities(scenarios: Iterable[Scenario]) -> dict[str, set[str]]:
+    """Return the HTTP versions that each implementation speaks as a client, or answers.
+
+    A client's have its capabilities and its retry, too.
+    """
+    versions: dict[str, set[str]] = {}
+    for scenario in scenarios:
+        implementations = scenario.implementations
+        answering = {hop.server for hop in scenario.hops()}
+        for hop in scenario.hops():
+            # Whether a proxy can send requests of a version is another ability of its build.
+            ends = {hop.server} if hop.client in answering else {hop.client, hop.server}
+            for part in ends:
+                versions.setdefault(implementations[part], set()).add(hop.http_version)
+        client = scenario.roles.client
+        asked = {*scenario.workload.needs(), client.retry}
+        versions.setdefault(client.implementation, set()).update(asked)
+    return versions
+
+
+def required_versions(
+    recipes: Mapping[str, Recipe],
+    reported: Mapping[str, ReportedVersion],
+    wanted: Mapping[str, Collection[str]],
+) -> dict[str, str]:
+    """Return each program's version.
+
+    Raises:
+        ConfigError: A user's own executable is too old, or lacks an HTTP version.
+        HostError: Another program does, or reports no version.
+    """
+    if own := [
+        mistake for name in recipes for mistake in _own_mistakes(recipes[name], reported, wanted)
+    ]:
+        raise ConfigError(own)
+    return {
+        name: _required_version(recipe, reported[name], wanted) for name, recipe in recipes.items()
+    }
+
+
+def _own_mistakes(
+    recipe: Recipe,
+    reported: Mapping[str, ReportedVersion],
+    wanted: Mapping[str, Collection[str]],
+) -> Iterator[Mistake]:
+    if recipe.install.binary:
+        remedy = f"name another one: --program {recipe.name}=PATH, or omit --program"
+        for reason in _lacking(recipe, reported[recipe.name], wanted):
+            yield Mistake(recipe.name, f"{recipe.install.binary} {reason}", remedy)
+
+
+def _lacking(
+    recipe: Recipe, reported: ReportedVersion, wanted: Mapping[str, Collection[str]]
+) -> Iterator[str]:
+    if recipe.version:
+        yield from recipe.version.lacking(reported.output, wanted.get(recipe.name, ()))
+
+
+def _required_version(
+    recipe: Recipe, reported: ReportedVersion, wanted: Mapping[str, Collection[str]]
+) -> str:
+    if reported.version is None and recipe.install.is_users_own:
+        return UNKNOWN
+    if reported.version is None:
+        raise HostError(
+            reported.absence(recipe.name),
+            f"mend [version] of its recipe, or rebuild the {TOOLS} with httpbed toolbox remove",
+        )
+    for reason in _lacking(recipe, reported, wanted):
+        remedy = (
+            f"name a newer one with --program {recipe.name}=PATH, or in [install] of its recipe"
+        )
+        raise HostError(f"{recipe.name} {reason}", remedy)
+    return reported.version

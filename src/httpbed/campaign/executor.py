@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,13 +18,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, TypeVar
 
 from httpbed.base.errors import BedError
-from httpbed.campaign.addition import clock
 from httpbed.campaign.admission import Admission
 from httpbed.experiment.check import CARRIED_OUT
 from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
 from httpbed.trial import plan, verdict
+from httpbed.trial.addition import clock
 from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial.program_roots import Say
 from httpbed.trial.run import runner
 from httpbed.trial.run.cpu_use import ReportDemand
 from httpbed.trial.verdict import AttemptId
@@ -85,62 +85,7 @@ class AttemptProgress:
     """Whether it follows at the end of the run, and not at once."""
 
 
-@dataclass(frozen=True)
-class RunProgress:
-    """How many trials of a run are finished, and when the others will be."""
-
-    done: int
-    total: int
-    lasted_s: float
-    """Since the run began."""
-    left_s: float
-    """If the other trials take as long as those that are finished."""
-    part: str | None = None
-    """The part of the run that this trial completed, if it did."""
-
-
-@dataclass(frozen=True)
-class RunParts:
-    """The parts of a run that end one after the other."""
-
-    name: Callable[[Trial], str]
-    """Returns the name of the part to which a trial belongs."""
-    sizes: Mapping[str, int]
-    """Number of trials of each part; empty: their order is not that of parts."""
-
-    @classmethod
-    def by(cls, name: Callable[[Trial], str], trials: Iterable[Trial]) -> RunParts:
-        """Divide a run of these trials."""
-        return cls(name, Counter(map(name, trials)))
-
-    @classmethod
-    def blocks(cls, trials: Iterable[Trial]) -> RunParts:
-        """Divide a run of these trials into its blocks."""
-        return cls.by(lambda trial: f"block {trial.block}", trials)
-
-
-NO_PARTS = RunParts.blocks(())
-
-
-@dataclass
-class Pace:
-    """Counts the finished trials of a run; times are seconds of one clock."""
-
-    total: int
-    parts: RunParts
-    began_s: float
-    _done: Counter[str] = field(default_factory=Counter)
-
-    def finish(self, attempt: Attempt, now_s: float) -> RunProgress:
-        """Count a trial that is not retried."""
-        part = self.parts.name(attempt.trial)
-        self._done[part] += 1
-        done, lasted_s = self._done.total(), now_s - self.began_s
-        left_s = lasted_s / done * (self.total - done)
-        completed = part if self._done[part] == self.parts.sizes.get(part) else None
-        return RunProgress(done, self.total, lasted_s, left_s, completed)
-
-
+Tell = Callable[[AttemptProgress], None]
 T = TypeVar("T")
 Work = tuple[Trial, int]
 """A trial, and the number of its next attempt."""
@@ -173,8 +118,8 @@ async def execute(  # noqa: PLR0913 - all but the first three are keywords
     work: Iterable[Work],
     *,
     admission: Admission,
-    tell: Callable[[AttemptProgress], None],
-    say: Callable[[str], None],
+    tell: Tell,
+    say: Say,
     retries: int = MAX_RETRIES,
     again_later: bool = False,
     is_kept: bool = True,
@@ -254,7 +199,7 @@ async def side_by_side(
 async def _finish(
     numbers: range,
     commit: Callable[[int], Awaitable[Attempt | None]],
-    tell: Callable[[AttemptProgress], None],
+    tell: Tell,
     *,
     again_later: bool,
 ) -> Attempt | None:

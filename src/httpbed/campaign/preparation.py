@@ -7,8 +7,7 @@ Nothing is built here; ``campaign_setup`` builds what the trials need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
@@ -18,91 +17,23 @@ from httpbed.base.units import format_count
 from httpbed.bed.machine.backend import Backend, require_ip
 from httpbed.bed.network import kernel
 from httpbed.bed.network.kernel import UnsupportedKey
-from httpbed.bed.network.link_file import LinkFile, LinkFiles
-from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, CampaignAddition, NeededTrials, clock
+from httpbed.bed.network.link_file import LinkFiles
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
+from httpbed.campaign.loaded_experiment import LoadedExperiment, NeededTrials, first_trials
 from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment import factorial_mistakes, parser
 from httpbed.experiment.design import design
 from httpbed.experiment.document import SCENARIO_PARTS, fill, level_values, words
 from httpbed.experiment.experiment import Experiment, Replicates, replicates_until
-from httpbed.experiment.factorial import ScaleName, TreatmentKey, treatment_key
+from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.parser import ParsedExperiment
 from httpbed.experiment.roles import ClientRole, Hop, ProxyRole, Role, ServerRole
-from httpbed.experiment.scenario import Scenario, StatedHandover
+from httpbed.experiment.scenario import StatedHandover
 from httpbed.experiment.trial import Trial
-from httpbed.experiment.workload import Workload
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import RoleName
-
-
-@dataclass(frozen=True)
-class LoadedExperiment:
-    """A valid experiment and its design."""
-
-    text: str
-    experiment: Experiment
-    document: Mapping[str, Any]
-    trials: tuple[Trial, ...]
-    options: DesignOptions
-    files: Mapping[str, LinkFile]
-    """The files that the experiment names, by digest."""
-    folder: Path = Path()
-    """The folder to which file names in it are relative."""
-    sites: Mapping[str, Any] = field(default_factory=dict)
-    """The sites of all its pages by key, if they need not be looked up or generated."""
-    for_claims: NeededTrials | None = None
-    """What the claims need; None for a design that does not depend on them."""
-    stopping: Replicates | None = None
-    """When a treatment gets no further block; None: after the last one."""
-
-    def implementations(self) -> list[str]:
-        """Return the names of all its implementations, sorted."""
-        parts = [part for scenario in self.scenarios() for part in scenario.parts()]
-        return sorted({role.implementation for _, role, _ in parts})
-
-    def workloads(self) -> list[Workload]:
-        """Return all workloads."""
-        return [workload for scenario in self.scenarios() for workload in scenario.workloads()]
-
-    def browsers(self) -> set[str]:
-        """Return the names of the implementations that load pages."""
-        return {
-            group.roles.client.implementation
-            for scenario in self.scenarios()
-            for group in scenario.client_groups
-            if group.workload.kind == "page"
-        }
-
-    @property
-    def additions(self) -> tuple[CampaignAddition, ...]:
-        """What addons add that it may be about."""
-        return CAMPAIGN_ADDITIONS.provided(words(self.document))
-
-    def recorded_origins(self) -> list[str]:
-        """Return every origin of replayed sites, sorted."""
-        workloads = self.workloads()
-        return sorted({name for one in self.additions for name in one.origins(workloads)})
-
-    def tcp_controls(self) -> set[str]:
-        """Return the congestion controls that the kernel must provide."""
-        return {name for scenario in self.scenarios() for name in scenario.senders().values()}
-
-    def scenarios(self) -> list[Scenario]:
-        """Return each treatment's scenario, read once; every block has the same."""
-        return [trial.scenario() for trial in self.first_trials()]
-
-    def first_trials(self) -> list[Trial]:
-        """Return each treatment's first trial, in the order in which they run."""
-        return _first_trials(self.trials)
-
-
-def _first_trials(trials: Iterable[Trial]) -> list[Trial]:
-    first = dict[TreatmentKey, Trial]()
-    for trial in trials:
-        first.setdefault(treatment_key(trial.levels), trial)
-    return [*first.values()]
 
 
 def load(
@@ -165,7 +96,7 @@ def _of_real_time(
 ) -> Iterator[Mistake]:
     """Find programs that do not run in virtual time."""
     remedy = 'use clock = "real", or leave it out'
-    for trial in _first_trials(trials):
+    for trial in first_trials(trials):
         for number, group in enumerate(trial.scenario().client_groups):
             client = group.roles.client
             if client.http_version in catalog[client.implementation].real_time_only:
@@ -265,6 +196,8 @@ def require_backend(loaded: LoadedExperiment, backend: Backend) -> None:
         HostError: The kernel does not support the IP version, or the processor has no guests.
     """
     if loaded.experiment.clock != "real":
+        from httpbed.trial.addition import clock  # noqa: PLC0415 - a file is checked without it
+
         clock(loaded.experiment.clock).refuse(backend)
         return
     for version in sorted({scenario.topology.ip_version for scenario in loaded.scenarios()}):

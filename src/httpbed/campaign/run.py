@@ -2,7 +2,7 @@
 
 ::
 
-    ready = run.prepare(loaded, catalog, settings, say=say)
+    ready = campaign_setup.prepare(loaded, catalog, settings, say=say)
     with run.opened(ready, directory, jobs=jobs, say=say) as work:
         work.finish(tell=tell)
         ... read work.campaign ...
@@ -23,22 +23,21 @@ from typing import Any, Protocol
 
 from httpbed.base.units import format_count, format_share
 from httpbed.bed.machine import machine_load
-from httpbed.campaign import campaign_setup, executor, manifest
-from httpbed.campaign.addition import Say, Tell
+from httpbed.campaign import executor
 from httpbed.campaign.admission import Admission
-from httpbed.campaign.executor import MAX_RETRIES, Work
-from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.campaign.settings import ONE, Parallelism, RunSettings
+from httpbed.campaign.executor import MAX_RETRIES, Tell, Work
+from httpbed.campaign.loaded_experiment import LoadedExperiment
+from httpbed.campaign.settings import ONE, Parallelism
 from httpbed.experiment.design import Growth
 from httpbed.experiment.experiment import Replicates
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Trial
-from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store import layout
 from httpbed.store.campaign import Campaign
 from httpbed.store.campaign_files import FirstFiles
 from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.program_roots import Say
 
 # Which trials of a design with a range of replicates still run, from what a campaign holds.
 
@@ -219,18 +218,6 @@ class OpenRun:
         campaigns.resume_or_grow(self.campaign, replace(self.content, design=wanted))
         left = len(self.content.design) - len(wanted)
         self.say(stopping_line(stopping_rule.rule, wanted, left))
-
-
-def prepare(
-    loaded: LoadedExperiment, catalog: Catalog, settings: RunSettings, *, say: Say
-) -> Prepared:
-    """Build or find programs, contents and certificates, and write the manifest.
-
-    Raises:
-        HostError: This machine cannot run the experiment.
-    """
-    setup = campaign_setup.make_setup(loaded, catalog, settings.of_trials(), say=say)
-    return Prepared(loaded, setup, manifest.manifest(loaded, setup, settings))
 
 
 def timed(

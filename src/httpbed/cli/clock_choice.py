@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from httpbed.base import units
 from httpbed.base.clock import CLOCKS, Clock
@@ -31,8 +31,8 @@ from httpbed.base.units import format_share
 from httpbed.bed.machine import machine_load
 from httpbed.campaign import addition, preparation
 from httpbed.campaign import settings as run_settings
-from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, TrialClock
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
 from httpbed.cli.echo import say
 from httpbed.experiment.factorial import treatment_key
@@ -43,6 +43,9 @@ from httpbed.results import duration
 from httpbed.store import campaign_folder
 from httpbed.store.campaign import Campaign
 from httpbed.store.layout import MANIFEST
+
+if TYPE_CHECKING:
+    from httpbed.trial.addition import TrialClock
 
 ClockWord = Literal["real", "virtual", "auto"]
 AUTO: ClockWord = "auto"
@@ -123,7 +126,9 @@ def obstacle_to_virtual(
     """
     if addition.executor(settings):
         return "other machines run the trials; --clock virtual works there, too"
-    clock = addition.clock(VIRTUAL)
+    from httpbed.trial.addition import clock as clock_of  # --help needs no trial
+
+    clock = clock_of(VIRTUAL)
     for one in CAMPAIGN_ADDITIONS.provided():
         one.refuse(in_virtual, settings)
     preparation.require_backend(in_virtual, settings.backend)

@@ -11,7 +11,7 @@ import click
 from httpbed.base.clock import Clock
 from httpbed.bed.machine import backend
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import clock_choice, experiment_argument, run
 from httpbed.cli.clock_choice import ClockWord

@@ -14,12 +14,12 @@ from httpbed.bed.machine import doctor, facts
 from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.toolbox import debian, root_filesystem
-from httpbed.campaign.addition import CLOCKS
 from httpbed.cli.echo import echo
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb_group
 from httpbed.programs import catalog
 from httpbed.trial import program_roots
+from httpbed.trial.addition import CLOCKS
 
 _UNABLE = 3
 """Exit code: this machine cannot run trials."""

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from httpbed.campaign.executor import RunParts, Work
-from httpbed.campaign.preparation import LoadedExperiment
-from httpbed.cli.progress import named
+from httpbed.campaign.executor import Work
+from httpbed.campaign.loaded_experiment import LoadedExperiment
+from httpbed.cli.progress import RunParts, named
 from httpbed.experiment.document import network_factors
 from httpbed.experiment.trial import Trial
 

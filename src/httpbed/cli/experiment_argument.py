@@ -24,7 +24,7 @@ from httpbed.base.errors import (
 from httpbed.base.user_file import NotAFileError
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation, settings
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism
 from httpbed.cli.echo import echo
 from httpbed.cli.options import PATH, CheckedPath, NumberRange, OneOf, WholeNumber, suggestion

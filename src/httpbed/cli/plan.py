@@ -15,8 +15,7 @@ from httpbed.base.units import format_count
 from httpbed.bed.machine import backend
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.campaign import preparation
-from httpbed.campaign.addition import CLOCKS, NeededTrials
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment, NeededTrials
 from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import clock_choice, experiment_argument, options
 from httpbed.cli.echo import echo
@@ -25,6 +24,7 @@ from httpbed.experiment.factorial import treatment_key
 from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import plan
+from httpbed.trial.addition import CLOCKS
 from httpbed.trial.plan import PlanOptions, TrialPlan
 
 Planner = Callable[[Trial], TrialPlan]

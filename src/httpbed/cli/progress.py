@@ -15,10 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 
 from httpbed.base import units
 from httpbed.base.errors import beginning
-from httpbed.campaign.executor import NO_PARTS, AttemptProgress, Pace, RunParts, RunProgress
+from httpbed.campaign.executor import AttemptProgress
 from httpbed.cli.echo import echo
 from httpbed.experiment.check import all_checks
-from httpbed.experiment.trial import Attempt, Outcome
+from httpbed.experiment.trial import Attempt, Outcome, Trial
 from httpbed.report.terminal import Console
 from httpbed.trial import verdict
 
@@ -31,6 +31,62 @@ REDRAWS_PER_S = 1
 MAX_REASON = 60
 """Characters of a reason that is a sentence, not the name of a check."""
 CALM_CLOCK = "--clock virtual does not depend on other programs"
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """How many trials of a run are finished, and when the others will be."""
+
+    done: int
+    total: int
+    lasted_s: float
+    """Since the run began."""
+    left_s: float
+    """If the other trials take as long as those that are finished."""
+    part: str | None = None
+    """The part of the run that this trial completed, if it did."""
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """The parts of a run that end one after the other."""
+
+    name: Callable[[Trial], str]
+    """Returns the name of the part to which a trial belongs."""
+    sizes: Mapping[str, int]
+    """Number of trials of each part; empty: their order is not that of parts."""
+
+    @classmethod
+    def by(cls, name: Callable[[Trial], str], trials: Iterable[Trial]) -> RunParts:
+        """Divide a run of these trials."""
+        return cls(name, Counter(map(name, trials)))
+
+    @classmethod
+    def blocks(cls, trials: Iterable[Trial]) -> RunParts:
+        """Divide a run of these trials into its blocks."""
+        return cls.by(lambda trial: f"block {trial.block}", trials)
+
+
+NO_PARTS = RunParts.blocks(())
+
+
+@dataclass
+class Pace:
+    """Counts the finished trials of a run; times are seconds of one clock."""
+
+    total: int
+    parts: RunParts
+    began_s: float
+    _done: Counter[str] = field(default_factory=Counter)
+
+    def finish(self, attempt: Attempt, now_s: float) -> RunProgress:
+        """Count a trial that is not retried."""
+        part = self.parts.name(attempt.trial)
+        self._done[part] += 1
+        done, lasted_s = self._done.total(), now_s - self.began_s
+        left_s = lasted_s / done * (self.total - done)
+        completed = part if self._done[part] == self.parts.sizes.get(part) else None
+        return RunProgress(done, self.total, lasted_s, left_s, completed)
 
 
 @dataclass

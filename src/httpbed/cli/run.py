@@ -16,7 +16,7 @@ from httpbed.bed.machine import backend
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, executor
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import clock_choice, experiment_argument, options, output_file
 from httpbed.cli.clock_choice import AUTO, ClockWord
@@ -148,10 +148,10 @@ def execute(
     (:mod:`httpbed.cli.early_answers`).
     """
     # What runs trials takes half of the time to import, and --help and mistakes need none of it.
+    from httpbed.campaign import campaign_setup
     from httpbed.campaign import run as campaign_run
-    from httpbed.campaign.executor import RunParts
     from httpbed.cli import early_answers
-    from httpbed.cli.progress import Reporter
+    from httpbed.cli.progress import Reporter, RunParts
 
     for addition in CAMPAIGN_ADDITIONS.provided():
         addition.refuse(loaded, chosen)
@@ -159,7 +159,7 @@ def execute(
     experiment_argument.print_gaps(loaded, catalog, chosen.keep)
     campaign_run.require_place(loaded, directory)
     output_file.require_report(directory)
-    ready = campaign_run.prepare(loaded, catalog, chosen, say=say)
+    ready = campaign_setup.prepare(loaded, catalog, chosen, say=say)
     elsewhere = executor(chosen)
     with campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as opened:
         run, parts, answer = (

@@ -12,7 +12,7 @@ import click
 from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.base.units import format_count
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.options import PATH, json_option

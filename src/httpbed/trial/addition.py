@@ -1,32 +1,37 @@
-"""Additions to trials: what an addon plans, reads and judges in each trial, at one seam.
+"""What addons add to trials, and the clocks beside real time: two seams.
 
 An addon registers a :class:`TrialAddition`. Where a trial has something for it, it plans an
 :class:`~httpbed.trial.attempt_plan.AttemptAddition`, which the runner carries out, reads what
 that left as evidence, and judges it beside the checks and observations that every attempt has. The
-descriptors of its checks and metrics are registered in :mod:`httpbed.experiment`.
+descriptors of its checks and metrics are registered in :mod:`httpbed.experiment`. A
+:class:`TrialClock` runs trials by another clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from httpbed.base.addon import Seam
+from httpbed.base.errors import HostError
+from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Topology
-from httpbed.experiment.trial import Check, HandoverEvent, Trial
+from httpbed.experiment.trial import Check, HandoverEvent, Record, Trial
 from httpbed.experiment.workload import Workload
 from httpbed.programs.protocol import Part
 from httpbed.trial.attempt_plan import AttemptAddition, PlannedClient
 from httpbed.trial.hops import Chain
+from httpbed.trial.program_roots import Say
 
 if TYPE_CHECKING:  # they ask the seam
+    from httpbed.bed.machine.doctor import Capability
     from httpbed.trial.evidence import JudgedAttempt
     from httpbed.trial.plan import CampaignSetup, TrialPlan
 
@@ -176,3 +181,77 @@ def planned(parts: PlannedParts) -> Iterator[AttemptAddition]:
     """Plan everything that addons add to an attempt."""
     additions = TRIAL_ADDITIONS.provided(parts.scenario.words)
     yield from filter(None, (addition.plan(parts) for addition in additions))
+
+
+# The clocks beside real time.
+
+
+@dataclass(frozen=True)
+class TrialClock:
+    """A clock beside real time, by which trials run."""
+
+    name: str
+
+    def refuse(self, backend: Backend) -> None:
+        """Refuse a machine or a backend without this clock.
+
+        :raises HostError: when the machine has none.
+        :raises ConfigError: when the backend has none.
+        """
+
+    def require_congestion(self, names: Collection[str]) -> None:
+        """Check that its kernel has these congestion controls.
+
+        :raises HostError: when it lacks one.
+        """
+
+    def kernel(self, say: Say) -> Any:
+        """Build or find the kernel that trials need."""
+        raise NotImplementedError
+
+    def program(self, kernel: Any) -> dict[str, Any]:
+        """Return the kernel as a manifest lists programs."""
+        raise NotImplementedError
+
+    async def run(
+        self, planned: TrialPlan, setup: CampaignSetup, artifacts: Path
+    ) -> Mapping[str, float]:
+        """Make an attempt, and return each phase's seconds.
+
+        :raises BedError: when the bed breaks it off.
+        """
+        raise NotImplementedError
+
+    def judged(self, judge: Callable[[], Record]) -> Record:
+        """Judge an attempt.
+
+        :raises BedError: when its evidence cannot be judged.
+        """
+        return judge()
+
+    def test(self) -> Capability:
+        """Test whether this machine runs trials by the clock."""
+        raise NotImplementedError
+
+    def cpu_s(self, scenario: Scenario, share: float, *, in_browser: bool) -> float:
+        """Estimate the CPU seconds of a trial in which this share of the transfer happens."""
+        raise NotImplementedError
+
+    @property
+    def start_s(self) -> float:
+        """CPU seconds that every trial takes to begin."""
+        raise NotImplementedError
+
+
+CLOCKS = Seam("clocks", TrialClock)
+
+
+def clock(name: str) -> TrialClock:
+    """Return a clock beside real time.
+
+    :raises HostError: when no addon has it.
+    """
+    for one in CLOCKS.provided():
+        if one.name == name:
+            return one
+    raise HostError(f"this httpbed runs no trials in {name} time", "run with --clock real")

@@ -6,7 +6,7 @@ import pytest
 
 from httpbed.addons.compare import comparison
 from httpbed.addons.gate import scenarios
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.experiment.profiles import all_profiles
 from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.programs import catalog as catalogs

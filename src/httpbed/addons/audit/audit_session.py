@@ -31,9 +31,10 @@ from scipy import stats
 
 from httpbed.addons.claims import judging
 from httpbed.base.units import format_share
+from httpbed.campaign import campaign_setup
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.executor import AttemptProgress
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.executor import Tell
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import ONE, Parallelism, RunSettings
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import TreatmentKey
@@ -53,7 +54,6 @@ RUNS = ("side-by-side-1", "one-at-a-time", "side-by-side-2")
 CONTROLS = frozenset({"control"})
 """Claims of :func:`text` whose effect an audit must find."""
 
-Tell = Callable[[AttemptProgress], None]
 Say = Callable[[str], None]
 
 
@@ -80,7 +80,7 @@ def run(audited: AuditedExperiment, folder: Path, *, tell: Tell, say: Say) -> Au
     Raises:
         HostError: This machine cannot run the experiment.
     """
-    ready = campaign_run.prepare(audited.loaded, audited.catalog, audited.options, say=say)
+    ready = campaign_setup.prepare(audited.loaded, audited.catalog, audited.options, say=say)
     lasted_s = {}
     for name in RUNS:
         jobs = ONE if name == RUNS[1] else audited.jobs

@@ -26,7 +26,7 @@ from httpbed.bed.network.link_file import Facts
 from httpbed.bed.network.network_plan import plan
 from httpbed.bed.sandbox.sandbox_spec import LINK, executable
 from httpbed.campaign.addition import CampaignAddition, Option, executor
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.impairments.rate import Cellular, Trace
 from httpbed.experiment.scenario import Scenario

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from httpbed.addons.claims.cell_builder import ClaimDesign
 from httpbed.addons.claims.compiled_claim import CompiledClaim, with_arms
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.campaign.addition import CampaignAddition, NeededTrials
+from httpbed.campaign.addition import CampaignAddition
+from httpbed.campaign.loaded_experiment import NeededTrials
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 

@@ -23,12 +23,13 @@ from httpbed.bed.machine import doctor, scratch
 from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.toolbox import root_filesystem
-from httpbed.campaign import preparation
+from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign import settings as run_settings
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
 from httpbed.campaign.executor import Work
-from httpbed.campaign.preparation import LoadedExperiment, load
+from httpbed.campaign.loaded_experiment import LoadedExperiment
+from httpbed.campaign.preparation import load
 from httpbed.campaign.run import Prepared
 from httpbed.campaign.settings import (
     DesignOptions,
@@ -179,7 +180,7 @@ def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
     for addition in CAMPAIGN_ADDITIONS.provided():
         addition.refuse(loaded, settings)
     preparation.require_backend(loaded, settings.backend)
-    ready = campaign_run.prepare(loaded, catalog, settings, say=say)
+    ready = campaign_setup.prepare(loaded, catalog, settings, say=say)
     require_same_programs(request.manifest, ready.manifest)
     trials = tuple(trial for trial, _ in work)
     return replace(ready, loaded=replace(loaded, trials=trials)), work

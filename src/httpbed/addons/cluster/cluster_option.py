@@ -14,14 +14,15 @@ import click
 
 from httpbed.addons.cluster.certificates import Scheduler, default_folder, require
 from httpbed.base.errors import ConfigError, HostError, Mistake, RejectedValueError
-from httpbed.campaign.addition import CampaignAddition, Executor, Option, Tell
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.addition import CampaignAddition, Executor, Option
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
 from httpbed.cli.options import PATH
 from httpbed.programs.catalog import Catalog
 from httpbed.store.layout import CLUSTER
 
 if TYPE_CHECKING:
+    from httpbed.campaign.executor import Tell
     from httpbed.campaign.run import OpenRun
 
 

@@ -43,11 +43,11 @@ from httpbed.addons.cluster.certificates import START, Scheduler
 from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
 from httpbed.base import units
 from httpbed.base.errors import HostError
-from httpbed.campaign.addition import Say, Tell
-from httpbed.campaign.executor import AttemptProgress, Interruption, Work
+from httpbed.campaign.executor import AttemptProgress, Interruption, Tell, Work
 from httpbed.campaign.run import Stopping
 from httpbed.experiment.trial import Attempt
 from httpbed.store.machine_log import LOST, RETURNED
+from httpbed.trial.program_roots import Say
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

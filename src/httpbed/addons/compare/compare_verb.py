@@ -15,7 +15,7 @@ from httpbed.addons.compare.options import OPTIONS, CommandLine, PlacedOption
 from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.machine import backend
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import clock_choice, experiment_argument, options, run
 from httpbed.cli.clock_choice import ClockWord

@@ -16,7 +16,7 @@ from httpbed.addons.compare.draft import Draft
 from httpbed.addons.compare.options import CommandLine
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import preparation
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.experiment.document import KeyPath, is_reference
 from httpbed.programs.catalog import Catalog
 

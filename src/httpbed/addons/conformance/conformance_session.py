@@ -31,10 +31,10 @@ from httpbed.addons.conformance.suites import SUITES, reach
 from httpbed.base import digests
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake, require_none
-from httpbed.campaign import preparation
+from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
-from httpbed.campaign.executor import AttemptProgress
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.executor import Tell
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, RunSettings
 from httpbed.experiment import check
 from httpbed.experiment.kept import PACKET_LOG
@@ -44,7 +44,6 @@ from httpbed.store.campaign import Campaign
 from httpbed.trial import verdict
 
 T = TypeVar("T")
-Tell = Callable[[AttemptProgress], None]
 Say = Callable[[str], None]
 
 SEED = 20261121
@@ -136,7 +135,7 @@ def run(
         HostError: This machine cannot run the test.
     """
     campaign_run.require_place(test.loaded, folder)
-    ready = campaign_run.prepare(test.loaded, test.catalog, settings, say=say)
+    ready = campaign_setup.prepare(test.loaded, test.catalog, settings, say=say)
     with campaign_run.opened(ready, folder, jobs=settings.jobs, say=say) as work:
         work.finish(tell=tell, retries=RETRIES)
         return read(work.campaign, test.networks)

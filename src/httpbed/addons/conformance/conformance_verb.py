@@ -28,12 +28,11 @@ from httpbed.addons.conformance.sender_selection import (
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.machine import backend, scratch
-from httpbed.campaign.executor import RunParts
 from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.options import PATH, OneOf, WholeNumber, campaign_place_mistakes
-from httpbed.cli.progress import Reporter
+from httpbed.cli.progress import Reporter, RunParts
 from httpbed.cli.verb import verb
 from httpbed.experiment.roles import HttpVersion
 from httpbed.programs.catalog import Catalog

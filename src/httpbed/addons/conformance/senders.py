@@ -12,7 +12,7 @@ from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import SenderKey
 from httpbed.addons.virtual import guest_kernel
 from httpbed.campaign.addition import CampaignAddition
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.roles import HttpVersion, Role, Transport, transport_below
 from httpbed.experiment.scenario import Scenario

@@ -40,12 +40,11 @@ from httpbed.bed.machine import backend
 from httpbed.campaign import campaign_setup, executor, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
-from httpbed.campaign.executor import RunParts
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import clock_choice, experiment_argument
 from httpbed.cli.echo import command_line, say
-from httpbed.cli.progress import Reporter
+from httpbed.cli.progress import Reporter, RunParts
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs.catalog import Catalog
@@ -130,7 +129,7 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
         addition.refuse(loaded, settings)
     preparation.require_backend(loaded, settings.backend)
     campaign_run.require_place(loaded, how.directory)
-    ready = campaign_run.prepare(loaded, how.catalog, settings, say=say)
+    ready = campaign_setup.prepare(loaded, how.catalog, settings, say=say)
     with (
         campaign_run.opened(ready, how.directory, jobs=how.jobs, say=say) as work,
         Reporter(len(work.pending), RunParts.blocks(work.pending_trials)) as reporter,

@@ -25,7 +25,7 @@ from httpbed.addons.gate.git_repository import GitError, commit, git
 from httpbed.base import untrusted_files
 from httpbed.base.errors import ConfigError, HttpbedError, Mistake, collected, require_none, visible
 from httpbed.bed.machine import backend, guard
-from httpbed.campaign.preparation import LoadedExperiment
+from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.cli import run
 from httpbed.experiment.metric import METRICS
 from httpbed.programs.catalog import Catalog

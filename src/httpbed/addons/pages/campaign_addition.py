@@ -16,12 +16,13 @@ from httpbed.addons.pages.sites import catalog
 from httpbed.addons.pages.sites.catalog import CachedSite
 from httpbed.addons.pages.sites.site import Outline
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.campaign.addition import CampaignAddition, NamedFiles, Say
+from httpbed.campaign.addition import CampaignAddition, NamedFiles
 from httpbed.experiment import parser
 from httpbed.experiment.document import replaced, scenario_document
 from httpbed.experiment.parser import ParsedExperiment
 from httpbed.experiment.workload import Workload
 from httpbed.experiment.workload_kinds import parse as workload_of
+from httpbed.trial.program_roots import Say
 
 
 @dataclass(frozen=True)

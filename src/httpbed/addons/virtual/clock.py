@@ -21,12 +21,13 @@ from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.machine.doctor import Capability
-from httpbed.campaign.addition import Say, TrialClock
 from httpbed.experiment.roles import Transport
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
 from httpbed.results.duration import SEGMENT_BYTES
+from httpbed.trial.addition import TrialClock
 from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial.program_roots import Say
 
 
 @dataclass(frozen=True)
