@@ -39,7 +39,7 @@ from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.campaign import Campaign
 from httpbed.trial import plan
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.attempt_plan import CampaignSetup
 from httpbed.trial.run import runner
 
 EXPERIMENT = """
@@ -212,7 +212,7 @@ async def _bound(setup: CampaignSetup, trial: Trial, directory: Path) -> Phases:
     artifacts = directory / "bound" / "artifacts"
     artifacts.parent.mkdir()
     began = time.monotonic()
-    planned = setup.plan(trial)
+    planned = plan.by_setup(trial, setup)
     spec = plan.sandbox_spec(setup, planned, artifacts)
     runner._make_folders(spec.scratch, artifacts)  # noqa: SLF001 - a part of the runner
     async with sandbox(replace(spec, hosts={}, parts={})):

@@ -37,7 +37,8 @@ from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign.settings import DesignOptions
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog as catalogs
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial import plan
+from httpbed.trial.attempt_plan import CampaignSetup
 
 EXPERIMENT = """
 schema = 1
@@ -112,10 +113,11 @@ async def _cost(trial: Trial, setup: CampaignSetup) -> GuestCost:
     """Run a guest; return what it cost."""
     with tempfile.TemporaryDirectory(prefix="httpbed-bench-") as name:
         folder = Path(name)
-        work, _ = outside.handed(setup.plan(trial), setup)
+        planned = plan.by_setup(trial, setup)
+        work, _ = outside.handed(planned, setup)
         given = job.hand_over(folder, marked.__name__, work)
         with boot.processor() as cpu, _memory() as lacking_mb, ExitStack() as stack:
-            guest = outside._guest(setup.plan(trial), outside._kernel(setup), given, work, cpu)  # noqa: SLF001
+            guest = outside._guest(planned, outside._kernel(setup), given, work, cpu)  # noqa: SLF001
             opened = list[int]()
             cpu_s, began_s = costs.cpu_s(), time.time()
             left = await boot.run(guest, folder, watch=partial(_open, opened, stack))

@@ -12,7 +12,6 @@ import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from httpbed.campaign.admission import Admission
 from httpbed.campaign.settings import ONE
 from httpbed.cli.progress import Pace, RunParts, RunProgress
 from httpbed.experiment.trial import Attempt, Record, Trial
-from httpbed.trial import verdict
+from httpbed.trial import plan, verdict
 from httpbed.trial.verdict import AttemptId
 from recorded import H2_LOSS, trial
 
@@ -97,7 +96,8 @@ def test_a_full_disk_keeps_the_attempts_whose_programs_have_ended(
 
     monkeypatch.setattr(executor, "_made", made)
     monkeypatch.setattr(verdict, "judge", judge)
-    setup: Any = SimpleNamespace(plan=lambda trial: trial)
+    monkeypatch.setattr(plan, "by_setup", lambda trial, _: trial)
+    setup: Any = None
     with pytest.raises(OSError, match="No space left"):
         asyncio.run(executor.side_by_side(trials, act, jobs=4))
     assert {*campaign.attempts()} == {is_judged.id, waits.id}

@@ -16,8 +16,8 @@ from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, settings
 from httpbed.cli import plan as verb
 from httpbed.programs import catalog
-from httpbed.trial import content, program_roots, tls_certificates
-from httpbed.trial.plan import PlanOptions
+from httpbed.trial import content, plan, program_roots, tls_certificates
+from httpbed.trial.attempt_plan import PlanOptions
 from recorded import nothing_built
 
 RATE_ONLY = (
@@ -58,7 +58,8 @@ def test_plan_prints_the_processes_that_run_starts(
         loaded, known, PlanOptions(keep=kept, backend=backend), say=print
     )
     started = [
-        [asdict(spec) for spec in bed.plan(trial).attempt.specs()] for trial in loaded.trials
+        [asdict(spec) for spec in plan.by_setup(trial, bed).attempt.specs()]
+        for trial in loaded.trials
     ]
     assert bed.options.backend == backend
     assert [trial["commands"] for trial in json.loads(result.stdout)] == json.loads(

@@ -15,7 +15,7 @@ import pytest
 from burning import BURNT_S, ORPHANS
 from hostile import attacked, least_s
 from httpbed.programs import recipe
-from httpbed.trial import parts
+from httpbed.trial import plan
 from real_runs import check, values
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]
@@ -33,7 +33,7 @@ RESTARTED = 'retry = "restart"\nknobs = {{ attack = "{attack}" }}'
 @pytest.fixture(autouse=True)
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the bounds so that tests reach them sooner."""
-    monkeypatch.setattr(parts, "LOG_BYTES", 40 * MB)
+    monkeypatch.setattr(plan, "LOG_BYTES", 40 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 400 * MB)
     monkeypatch.setattr(recipe, "PROCESSES", 400)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.experiment.trial import Record
-from httpbed.trial import parts
+from httpbed.trial import plan
 from real_runs import SmallExperiment, check, stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -145,7 +145,7 @@ def test_a_server_that_fails_is_data(
     """The outcome names the cause; the server's output is bounded in file size and in memory."""
     if fault in {"silent", "hang"}:
         monkeypatch.setattr("httpbed.bed.sandbox.supervisor.START_TIMEOUT_S", 1.0)
-    monkeypatch.setattr(parts, "LOG_BYTES", MIN_LOG_BYTES)
+    monkeypatch.setattr(plan, "LOG_BYTES", MIN_LOG_BYTES)
     record = ended(BAD_SERVER, fault, recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"
     assert reason in record.attempt.outcome.reason
@@ -175,7 +175,7 @@ def test_a_client_that_floods_its_log_is_data(
     recipes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client is ended, and only the beginning of its log is kept."""
-    monkeypatch.setattr(parts, "LOG_BYTES", MIN_LOG_BYTES)
+    monkeypatch.setattr(plan, "LOG_BYTES", MIN_LOG_BYTES)
     record = ended(BAD_CLIENT, "flood", recipes, tmp_path / "campaign")
     assert record.attempt.outcome.kind == "failed"
     assert "client filled its folder of 2 MB" in record.attempt.outcome.reason

@@ -23,7 +23,7 @@ from httpbed.bed.toolbox import root_filesystem
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
-from httpbed.trial.plan import PlanOptions
+from httpbed.trial.attempt_plan import PlanOptions
 from real_runs import SmallExperiment, Stage
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox, pytest.mark.as_root]

@@ -17,7 +17,7 @@ from httpbed.campaign import campaign_setup
 from httpbed.campaign.settings import RunSettings
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
-from httpbed.trial.plan import TrialPlan
+from httpbed.trial.attempt_plan import TrialPlan
 from planting import (
     Caught,
     attempted,

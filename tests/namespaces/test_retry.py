@@ -97,7 +97,7 @@ def test_the_time_limit_is_for_all_runs_together(
 ) -> None:
     """A client that fails repeatedly times out like one that hangs."""
     hopeless = stage(settings("curl", "1.1", "restart", time_limit="2 s"))
-    monkeypatch.setattr("httpbed.trial.parts.SERVER_NAME", "elsewhere.httpbed.test")
+    monkeypatch.setattr("httpbed.trial.plan.SERVER_NAME", "elsewhere.httpbed.test")
     (record,) = hopeless.results(tmp_path / "campaign")
     figure = check(record, "client ended well").figure
     assert figure.startswith("was stopped at its time limit, after ")

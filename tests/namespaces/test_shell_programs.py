@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.programs import recipe
-from httpbed.trial import parts
+from httpbed.trial import plan
 from shell_programs import outcome
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
@@ -24,7 +24,7 @@ FORKS = "while sleep 1000 & do :; done"
 @pytest.fixture(autouse=True)
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the bounds, so that tests reach them sooner."""
-    monkeypatch.setattr(parts, "LOG_BYTES", 4 * MB)
+    monkeypatch.setattr(plan, "LOG_BYTES", 4 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 64 * MB)
     monkeypatch.setattr(recipe, "PROCESSES", 400)
 

@@ -83,7 +83,7 @@ def test_a_download_reports_its_demand_until_it_ends(
         reported.append(cpus)
 
     (trial,) = staged.loaded.trials
-    planned = staged.setup.plan(trial)
+    planned = plan.by_setup(trial, staged.setup)
     sandbox = plan.sandbox_spec(staged.setup, planned, artifacts)
     asyncio.run(runner.run(sandbox, planned.attempt, artifacts, report))
     evidence = json.loads((artifacts / EVIDENCE).read_text())

@@ -13,7 +13,7 @@ import pytest
 
 from httpbed.experiment.trial import Record
 from httpbed.programs import recipe
-from httpbed.trial import parts
+from httpbed.trial import plan
 from httpbed.trial.hops import sockets_file
 from real_runs import check
 from recorded import H2_LOSS, planned
@@ -38,7 +38,7 @@ def victim(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _tight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "LOG_BYTES", 4 * MB)
+    monkeypatch.setattr(plan, "LOG_BYTES", 4 * MB)
     monkeypatch.setattr(recipe, "MEMORY_BYTES", 64 * MB)
 
 

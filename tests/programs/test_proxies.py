@@ -10,7 +10,7 @@ import pytest
 from httpbed.bed.network import network_plan
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog, parsers
-from httpbed.trial import parts
+from httpbed.trial.plan import plan_parts
 from recorded import FOLDER
 
 CATALOG = catalog.load()
@@ -97,7 +97,7 @@ def scenario(proxies: list[dict[str, str]], links: list[tuple[str, str]], versio
 def files(described: Scenario, name: str) -> str:
     """Return the files that an experiment's plan writes for a part."""
     net = network_plan.plan(described.topology, {}, 1, 1)
-    part = parts.parts(described, CATALOG, net, 60.0)[name]
+    part = plan_parts(described, CATALOG, net, 60.0)[name]
     role = next(role for one, role, _ in described.parts() if one == name)
     written = CATALOG[role.implementation].plan(part).files
     return "".join(f"# {file}\n{text}" for file, text in written.items())

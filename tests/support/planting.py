@@ -17,8 +17,8 @@ import pytest
 import process_tree
 from families import until
 from httpbed.experiment.trial import Record
-from httpbed.trial import evidence
-from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial import evidence, plan
+from httpbed.trial.attempt_plan import TrialPlan
 
 Caught = Callable[[Iterable[Record]], bool]
 """Whether the check that a test's marker names is broken in every attempt."""
@@ -37,8 +37,8 @@ def only(records: list[Record], outcome: str) -> Record:
 
 def replan(monkeypatch: pytest.MonkeyPatch, change: Callable[[TrialPlan], TrialPlan]) -> None:
     """Change what the runner is about to start."""
-    honest = CampaignSetup.plan
-    monkeypatch.setattr(CampaignSetup, "plan", lambda own, trial: change(honest(own, trial)))
+    honest = plan.by_setup
+    monkeypatch.setattr(plan, "by_setup", lambda trial, setup: change(honest(trial, setup)))
 
 
 def recipe(folder: Path, name: str, old: str, new: str) -> Path:
@@ -65,10 +65,12 @@ def forge(monkeypatch: pytest.MonkeyPatch, change: Callable[[str, int], int]) ->
 
     honest = evidence.read
 
-    def read(planned: Any, catalog: Any, artifacts: Path) -> evidence.AttemptEvidence:
+    def read(
+        planned: Any, catalog: Any, artifacts: Path, additions: Any = ()
+    ) -> evidence.AttemptEvidence:
         result = artifacts / "link-result.json"
         result.write_text(json.dumps(changed(json.loads(result.read_text()))))
-        return honest(planned, catalog, artifacts)
+        return honest(planned, catalog, artifacts, additions)
 
     monkeypatch.setattr(evidence, "read", read)
 

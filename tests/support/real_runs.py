@@ -19,7 +19,7 @@ from httpbed.campaign.settings import Parallelism
 from httpbed.experiment.trial import Check, Record
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
-from httpbed.trial.plan import CampaignSetup, PlanOptions
+from httpbed.trial.attempt_plan import CampaignSetup, PlanOptions
 from patience import HTTPBED
 
 CLI_S = 60.0

@@ -11,10 +11,11 @@ from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Check, Record, Trial
 from httpbed.programs import catalog
 from httpbed.trial import evidence, plan, verdict
+from httpbed.trial.addition import TRIAL_ADDITIONS
+from httpbed.trial.attempt_plan import CampaignSetup, TrialPlan
 from httpbed.trial.content import Content
 from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
 from httpbed.trial.hops import Chain
-from httpbed.trial.plan import CampaignSetup, TrialPlan
 from httpbed.trial.program_roots import Programs
 
 FOLDER = Path(__file__).parents[1] / "recorded"
@@ -68,7 +69,9 @@ def chains(name: str) -> tuple[Chain, ...]:
 
 def recorded_evidence(name: str) -> AttemptEvidence:
     """Read the evidence of a recorded attempt."""
-    return evidence.read(planned(name), CATALOG, artifacts(name))
+    attempt = planned(name)
+    additions = TRIAL_ADDITIONS.provided(attempt.scenario.words)
+    return evidence.read(attempt, CATALOG, artifacts(name), [one.read for one in additions])
 
 
 def checks(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Check]:
@@ -84,7 +87,15 @@ def observations(observed: AttemptEvidence, name: str = H2_LOSS) -> list[Observa
 def judged_attempt(observed: AttemptEvidence, name: str = H2_LOSS) -> JudgedAttempt:
     """Return an attempt with its evidence, as the checks read it."""
     prepared = CampaignSetup(CATALOG, nothing_built(), Path(), contents(name))
-    return JudgedAttempt(planned(name), prepared, observed)
+    return with_additions(planned(name), prepared, observed)
+
+
+def with_additions(
+    planned: TrialPlan, prepared: CampaignSetup, observed: AttemptEvidence
+) -> JudgedAttempt:
+    """Return an attempt that additions judge, too."""
+    additions = TRIAL_ADDITIONS.provided(planned.scenario.words)
+    return JudgedAttempt(planned, prepared, observed, tuple(one.judgement for one in additions))
 
 
 def nothing_built() -> Programs:

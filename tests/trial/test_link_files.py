@@ -21,7 +21,8 @@ from httpbed.experiment.impairments.rate import Trace
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.packet_log import COLUMNS
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial import plan
+from httpbed.trial.attempt_plan import CampaignSetup
 from recorded import DEMO, nothing_built
 from stored_campaigns import manifest
 
@@ -109,7 +110,7 @@ def test_the_emulator_finds_files_by_their_digest(folder: Path) -> None:
     kept = link_file.kept_files(loaded.files)
     setup = CampaignSetup(catalog.load(), nothing_built(), Path(), {}, files=kept)
     (folder / "up.trace").unlink()
-    config = setup.plan(loaded.trials[0]).network.emulator_config["links"][0]
+    config = plan.by_setup(loaded.trials[0], setup).network.emulator_config["links"][0]
     for way, numbers in zip(config["directions"], ([], [7]), strict=True):
         assert setup.shared_files()[way["rate"]["path"]].read_bytes() == TRACE
         assert way["loss"] == {"model": "listed", "numbers": numbers}

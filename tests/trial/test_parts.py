@@ -7,7 +7,7 @@ from typing import Any
 from httpbed.bed.network import network_plan
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.protocol import Upstream
-from httpbed.trial import hops, parts
+from httpbed.trial import hops, plan
 from httpbed.trial.attempt_plan import BODIES
 from recorded import CATALOG
 
@@ -42,7 +42,7 @@ BELL: dict[str, Any] = {
 }
 SCENARIO = Scenario.model_validate(BELL)
 NET = network_plan.plan(SCENARIO.topology, SCENARIO.senders(), 1, 1, forwarding=SCENARIO.routers)
-PARTS = parts.parts(SCENARIO, CATALOG, NET, 60.0)
+PARTS = plan.plan_parts(SCENARIO, CATALOG, NET, 60.0)
 
 
 def test_each_part_asks_the_next_one() -> None:
@@ -78,11 +78,11 @@ def test_bodies_are_named_like_their_urls() -> None:
 
 def test_clients_and_proxies_have_the_server_name_in_their_hosts_file() -> None:
     """A server needs none."""
-    client = parts.process(PARTS["client"], CATALOG["curl"], "client")
+    client = plan.part_process(PARTS["client"], CATALOG["curl"], "client")
     assert "10.77.2.2 server.httpbed.test\n" in client.shown["/etc/hosts"]
-    proxy = parts.process(PARTS["proxy"], CATALOG["envoy"], "proxy").shown["/etc/hosts"]
+    proxy = plan.part_process(PARTS["proxy"], CATALOG["envoy"], "proxy").shown["/etc/hosts"]
     assert "10.77.3.2 server.httpbed.test\n10.77.4.2 server.httpbed.test\n" in proxy
-    assert not parts.process(PARTS["server"], CATALOG["nginx"], "server").shown
+    assert not plan.part_process(PARTS["server"], CATALOG["nginx"], "server").shown
 
 
 def test_connections_are_found_by_hop_and_link() -> None:

@@ -13,7 +13,6 @@ from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Outcome
 from httpbed.programs.protocol import LoggedRequest
 from httpbed.trial import plan, verdict
-from httpbed.trial.evidence import JudgedAttempt
 from httpbed.trial.fairness import FairShares
 from planted import Fault, broken, ending, logged, on_link, other, relogged, stored
 from recorded import (
@@ -26,6 +25,7 @@ from recorded import (
     planned,
     recorded_evidence,
     trial,
+    with_additions,
 )
 
 EVIDENCE = recorded_evidence(UPLOADED)
@@ -152,7 +152,7 @@ def test_an_upload_beside_a_download_has_no_share() -> None:
             "competitors": [{**rival, "workload": workload}],
         }
         mixed = plan.plan(trial(UPLOADED).model_copy(update={"document": document}), CATALOG)
-        attempt = JudgedAttempt(mixed, judged_attempt(EVIDENCE, UPLOADED).setup, shared)
+        attempt = with_additions(mixed, judged_attempt(EVIDENCE, UPLOADED).setup, shared)
         found = {observation.metric for observation in verdict.observations(attempt)}
         assert "rate_while_shared" in found
         assert ({"share", "jain_index"} <= found) is has_share

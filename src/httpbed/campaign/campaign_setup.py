@@ -44,8 +44,8 @@ from httpbed.programs.recipe import VERSION_BYTES, Recipe
 from httpbed.store.layout import MANIFEST_SCHEMA
 from httpbed.trial import content, program_roots, tls_certificates
 from httpbed.trial.addition import TRIAL_ADDITIONS, clock
-from httpbed.trial.parts import LOG_BYTES
-from httpbed.trial.plan import SANDBOX_BYTES, CampaignSetup, PlanOptions
+from httpbed.trial.attempt_plan import CampaignSetup, PlanOptions
+from httpbed.trial.plan import LOG_BYTES, SANDBOX_BYTES
 from httpbed.trial.program_roots import Say
 
 REPLAY_PROGRAM = "python3"

@@ -24,7 +24,7 @@ from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store.campaign import Campaign
 from httpbed.trial import plan, verdict
 from httpbed.trial.addition import clock
-from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial.attempt_plan import CampaignSetup, TrialPlan
 from httpbed.trial.program_roots import Say
 from httpbed.trial.run import runner
 from httpbed.trial.run.cpu_use import ReportDemand
@@ -247,7 +247,7 @@ async def commit_attempt(
     folder = campaign.unfinished(trial, number)
     this, artifacts = AttemptId(trial, number, datetime.now(UTC)), folder / "artifacts"
     try:
-        planned = setup.plan(trial)
+        planned = plan.by_setup(trial, setup)
         phases_s = await _made(planned, setup, artifacts, report_demand)
         judge = _judge(this, planned, setup, artifacts, phases_s)
     except BedError as error:
@@ -284,8 +284,8 @@ async def judged(
         BedError: The bed broke the attempt off.
         HostError: This machine cannot run trials.
     """
-    planned = judging.plan(this.trial)
-    phases_s = await _made(setup.plan(this.trial), setup, artifacts)
+    planned = plan.by_setup(this.trial, judging)
+    phases_s = await _made(plan.by_setup(this.trial, setup), setup, artifacts)
     return await asyncio.to_thread(_judge(this, planned, judging, artifacts, phases_s))
 
 

@@ -36,7 +36,7 @@ from httpbed.store import campaign as campaigns
 from httpbed.store import layout
 from httpbed.store.campaign import Campaign
 from httpbed.store.campaign_files import FirstFiles
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.attempt_plan import CampaignSetup
 from httpbed.trial.program_roots import Say
 
 # Which trials of a design with a range of replicates still run, from what a campaign holds.

@@ -8,15 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
 from httpbed.experiment.factorial import ScaleName
-
-if TYPE_CHECKING:
-    from httpbed.trial.plan import PlanOptions
-
+from httpbed.trial.attempt_plan import PlanOptions
 
 MAX_PER_CPU = 24
 """Upper bound of adapted parallelism. A download at 10 Mbit/s takes a tenth of a CPU, so that the
@@ -98,6 +95,4 @@ class RunSettings:
 
     def of_trials(self) -> PlanOptions:
         """Return what each trial is planned with."""
-        from httpbed.trial.plan import PlanOptions  # noqa: PLC0415 - as above
-
         return PlanOptions(keep=self.keep, log=self.packet_log, backend=self.backend)

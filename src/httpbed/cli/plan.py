@@ -25,7 +25,7 @@ from httpbed.experiment.trial import Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import plan
 from httpbed.trial.addition import CLOCKS
-from httpbed.trial.plan import PlanOptions, TrialPlan
+from httpbed.trial.attempt_plan import PlanOptions, TrialPlan
 
 Planner = Callable[[Trial], TrialPlan]
 FEW = 10

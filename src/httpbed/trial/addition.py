@@ -20,24 +20,17 @@ from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.toolbox.root_filesystem import Contents
-from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Topology
-from httpbed.experiment.trial import Check, HandoverEvent, Record, Trial
+from httpbed.experiment.trial import Record, Trial
 from httpbed.experiment.workload import Workload
 from httpbed.programs.protocol import Part
-from httpbed.trial.attempt_plan import AttemptAddition, PlannedClient
-from httpbed.trial.hops import Chain
+from httpbed.trial.attempt_plan import AttemptAddition, CampaignSetup, PlannedClient, TrialPlan
+from httpbed.trial.evidence import AddedEvidence, AddedJudgement, AttemptFiles
 from httpbed.trial.program_roots import Say
 
-if TYPE_CHECKING:  # they ask the seam
+if TYPE_CHECKING:
     from httpbed.bed.machine.doctor import Capability
-    from httpbed.trial.evidence import JudgedAttempt
-    from httpbed.trial.plan import CampaignSetup, TrialPlan
-
-AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
-"""For each link of the client that lost its address, the spans without one, in ns since the
-emulator's start."""
 
 
 @dataclass(frozen=True)
@@ -49,76 +42,6 @@ class PlannedParts:
     parts: Mapping[str, Part]
     clients: Sequence[PlannedClient]
     """The measured client, then its competitors."""
-
-
-@dataclass(frozen=True)
-class AttemptFiles:
-    """What an attempt left, for an addition to read."""
-
-    planned: TrialPlan
-    folder: Path
-    evidence: Mapping[str, Any]
-    """httpbed's own; empty if the attempt left none."""
-    link: Mapping[str, Any]
-    """The emulator's result; empty if the client did not run."""
-
-
-@dataclass(frozen=True)
-class AddedEvidence:
-    """What an addition read. What all checks need to know of it is here."""
-
-    def absent(self) -> AbsencesNs:
-        """Return when the client's links had no address."""
-        return {}
-
-    def taken(self, link: str) -> int | None:
-        """Return the bytes of IP packets that a link delivered to an address that it lost.
-
-        None if it lost none, or if that is not known.
-        """
-        del link
-        return None
-
-    def moves(self) -> int | None:
-        """Return how often the client's network changed; None if it could not."""
-        return None
-
-
-@dataclass(frozen=True)
-class AddedJudgement:
-    """An addition's judgement of one attempt."""
-
-    attempt: JudgedAttempt
-
-    def checks_of_bed(self) -> Iterable[Check]:
-        """Check what the bed did for the addition."""
-        return ()
-
-    def checks_of_subject(self) -> Iterable[Check]:
-        """Check what the programs under test did of it."""
-        return ()
-
-    def checks_of_fetched(self, chain: Chain, where: str) -> Iterable[Check]:
-        """Check what a client fetched, if its workload is of the addition's kind."""
-        del chain, where
-        return ()
-
-    def check_of_connections(self, chain: Chain, count: int, where: str) -> Check | None:
-        """Check the number of a client's connections, if its workload is of the addition's kind."""
-        del chain, count, where
-        return None
-
-    def observations(self) -> Iterable[Observation]:
-        """Observe the addition's metrics."""
-        return ()
-
-    def handovers(self) -> list[HandoverEvent] | None:
-        """Return the client's hand-overs; None where there are none, or the client did not run."""
-        return None
-
-    def remark(self) -> str:
-        """Say what explains that the client failed; empty if nothing does."""
-        return ""
 
 
 @dataclass(frozen=True)

@@ -1,29 +1,39 @@
-"""The plan of an attempt: every process, and what it may leave.
+"""Plans as values: of an attempt, every process and what it may leave; of its trial and campaign.
 
-It has neither scenario nor recipe, so that the runner does not import the schema of experiments
-(``docs/decisions/0034``).
+The plan of an attempt has neither scenario nor recipe, so that the runner does not import the
+schema of experiments (``docs/decisions/0034``).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from httpbed.base import untrusted_files
 from httpbed.bed.network.network_processes import NetworkProcesses
-from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import LINK_FILES, ProcessSpec
 from httpbed.programs.protocol import Part
-from httpbed.trial.hops import HopPath, NetworkHop
+from httpbed.trial.hops import Chain, HopPath, NetworkHop, chains
 
 if TYPE_CHECKING:
     import asyncio
 
+    from httpbed.bed.machine.backend import Backend
+    from httpbed.bed.network.link_file import LinkFile
+    from httpbed.bed.network.network_plan import NetworkPlan
     from httpbed.bed.network.running_network import Emulator
     from httpbed.bed.sandbox.supervisor import Supervisor
+    from httpbed.experiment.scenario import Scenario
+    from httpbed.experiment.trial import Trial
+    from httpbed.programs.catalog import Catalog
     from httpbed.store.packet_log import PacketLog
+    from httpbed.trial.content import Content
+    from httpbed.trial.program_roots import Programs
 
 
 # The files that the bed writes into an attempt's folder. The runner writes them, and
@@ -208,3 +218,74 @@ class AttemptPlan:
         """List the processes of parts with the folders they write to."""
         clients = [(client.part.name, client.process) for client in self.all_clients()]
         return [*self.bed_programs().items(), *self.servers.items(), *clients]
+
+
+# The plan of a trial, and what all trials of a campaign share. Their types are read where they are
+# made, so that the runner does not import them.
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What the plans of all trials of a campaign have in common."""
+
+    keep: frozenset[str] = frozenset()
+    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that each trial keeps."""
+    log: bool = False
+    """Whether each trial keeps a line with the times and fate of each packet."""
+    backend: Backend = "af_packet"
+    """How the emulator gets packets from the kernel, or the discipline that replaces it."""
+
+    @property
+    def keeps_log(self) -> bool:
+        """Whether each trial keeps the emulator's packet log; the kernel's link has none."""
+        return self.log or ("packets" in self.keep and self.backend != "tbf")
+
+
+@dataclass(frozen=True)
+class CampaignSetup:
+    """What is prepared once and shared by all trials of a campaign."""
+
+    catalog: Catalog
+    programs: Programs
+    """The programs that its processes run."""
+    certificates: Path
+    contents: Mapping[str, Content]
+    """The files to serve, by their path in a URL."""
+    options: PlanOptions = PlanOptions()
+    files: Mapping[str, LinkFile] = field(default_factory=dict)
+    sites: Mapping[str, Any] = field(default_factory=dict)
+    """The sites of its pages, by their keys."""
+    kernel: Any = None
+    """The kernel of guests; None where no trial is in virtual time."""
+
+    def needed_by(self, planned: TrialPlan) -> CampaignSetup:
+        """Return the setup with the programs and files of one trial only."""
+        document = json.dumps(planned.trial.document)
+        own = [spec.root for spec in planned.attempt.bed_programs().values() if spec.root]
+        programs = self.programs.only(planned.scenario.implementations.values(), own)
+        files = {digest: file for digest, file in self.files.items() if digest in document}
+        return replace(self, programs=programs, files=files)
+
+    def shared_files(self) -> dict[str, Path]:
+        """Map the paths in the sandbox of the experiment's files to their paths here."""
+        return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
+
+
+@dataclass(frozen=True)
+class TrialPlan:
+    """A trial, its validated scenario, its network and the processes of its attempt."""
+
+    trial: Trial
+    scenario: Scenario
+    network: NetworkPlan
+    attempt: AttemptPlan
+
+    @property
+    def hops(self) -> tuple[NetworkHop, ...]:
+        """Every hop; the measured client's comes first."""
+        return self.attempt.hops
+
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """Each client with its proxies and servers; the measured client's chain is first."""
+        return chains(self.scenario, self.hops)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,17 +15,20 @@ from httpbed.base import untrusted_files
 from httpbed.bed.network.kernel import READINGS
 from httpbed.bed.network.network_processes import counters_file
 from httpbed.bed.sandbox.sandbox_spec import Exit
+from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.kept import LINK_RESULT
+from httpbed.experiment.metric import Observation
 from httpbed.experiment.roles import TCP_CONTROLS, TcpBuffers
+from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import FileTransfer
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness
-from httpbed.trial.addition import TRIAL_ADDITIONS, AddedEvidence, AddedJudgement, AttemptFiles
-from httpbed.trial.attempt_plan import EVIDENCE, read_object
+from httpbed.trial.attempt_plan import EVIDENCE, CampaignSetup, TrialPlan, read_object
 from httpbed.trial.content import PRIOR
 from httpbed.trial.fairness import FairShares
 from httpbed.trial.hops import (
+    UDP_COUNTERS,
     Chain,
     NetworkHop,
     datagrams_file,
@@ -33,14 +36,16 @@ from httpbed.trial.hops import (
     quic_hosts,
     sockets_file,
 )
-from httpbed.trial.plan import UDP_COUNTERS, CampaignSetup, TrialPlan
 
 _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
 _SOCKET_ALGORITHM = re.compile(rf"^\s+(?:\S+ )*?(?P<name>{'|'.join(TCP_CONTROLS)})\b")
 _SOCKET_MEMORY = re.compile(r"\bskmem:\(r\d+,rb(?P<receive>\d+),t\d+,tb(?P<send>\d+),")
 
-Added = TypeVar("Added", bound=AddedEvidence)
+AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
+"""For each link of the client that lost its address, the spans without one, in ns since the
+emulator's start."""
+Added = TypeVar("Added", bound="AddedEvidence")
 Body = Mapping[str, Any]
 """``bytes`` and ``sha256``."""
 
@@ -53,6 +58,39 @@ class HostDatagrams:
     """Taken by programs."""
     dropped: int
     """Dropped by the kernel, because a socket's receive buffer was full or had no memory."""
+
+
+@dataclass(frozen=True)
+class AttemptFiles:
+    """What an attempt left, for an addition to read."""
+
+    planned: TrialPlan
+    folder: Path
+    evidence: Mapping[str, Any]
+    """httpbed's own; empty if the attempt left none."""
+    link: Mapping[str, Any]
+    """The emulator's result; empty if the client did not run."""
+
+
+@dataclass(frozen=True)
+class AddedEvidence:
+    """What an addition read. What all checks need to know of it is here."""
+
+    def absent(self) -> AbsencesNs:
+        """Return when the client's links had no address."""
+        return {}
+
+    def taken(self, link: str) -> int | None:
+        """Return the bytes of IP packets that a link delivered to an address that it lost.
+
+        None if it lost none, or if that is not known.
+        """
+        del link
+        return None
+
+    def moves(self) -> int | None:
+        """Return how often the client's network changed; None if it could not."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -146,6 +184,8 @@ class JudgedAttempt:
     planned: TrialPlan
     setup: CampaignSetup
     evidence: AttemptEvidence
+    additions: tuple[type[AddedJudgement], ...] = ()
+    """How additions judge it."""
 
     @property
     def catalog(self) -> Catalog:
@@ -155,10 +195,7 @@ class JudgedAttempt:
     @cached_property
     def added(self) -> tuple[AddedJudgement, ...]:
         """The judgements of additions."""
-        return tuple(
-            addition.judgement(self)
-            for addition in TRIAL_ADDITIONS.provided(self.planned.scenario.words)
-        )
+        return tuple(judgement(self) for judgement in self.additions)
 
     def stores_bodies(self, chain: Chain) -> bool:
         """Whether a client stores what it fetches, or its server what it uploads."""
@@ -166,16 +203,57 @@ class JudgedAttempt:
         return client.stores_bodies or chain.workload.sender == "client"
 
 
-def read(planned: TrialPlan, catalog: Catalog, artifacts: Path) -> AttemptEvidence:
-    """Read the folder that an attempt of a planned trial left."""
+@dataclass(frozen=True)
+class AddedJudgement:
+    """An addition's judgement of one attempt."""
+
+    attempt: JudgedAttempt
+
+    def checks_of_bed(self) -> Iterable[Check]:
+        """Check what the bed did for the addition."""
+        return ()
+
+    def checks_of_subject(self) -> Iterable[Check]:
+        """Check what the programs under test did of it."""
+        return ()
+
+    def checks_of_fetched(self, chain: Chain, where: str) -> Iterable[Check]:
+        """Check what a client fetched, if its workload is of the addition's kind."""
+        del chain, where
+        return ()
+
+    def check_of_connections(self, chain: Chain, count: int, where: str) -> Check | None:
+        """Check the number of a client's connections, if its workload is of the addition's kind."""
+        del chain, count, where
+        return None
+
+    def observations(self) -> Iterable[Observation]:
+        """Observe the addition's metrics."""
+        return ()
+
+    def handovers(self) -> list[HandoverEvent] | None:
+        """Return the client's hand-overs; None where there are none, or the client did not run."""
+        return None
+
+    def remark(self) -> str:
+        """Say what explains that the client failed; empty if nothing does."""
+        return ""
+
+
+def read(
+    planned: TrialPlan,
+    catalog: Catalog,
+    artifacts: Path,
+    additions: Iterable[Callable[[AttemptFiles], AddedEvidence | None]] = (),
+) -> AttemptEvidence:
+    """Read the folder that an attempt left; each of ``additions`` reads it, too."""
     evidence = read_object(artifacts, EVIDENCE)
     link = read_object(artifacts, LINK_RESULT)
     reader = _Reader(planned, catalog, artifacts)
     reports = reader.reports()
     files = AttemptFiles(planned, artifacts, evidence, link)
     exits, sockets = _exits(evidence, reports), reader.sockets()
-    additions = TRIAL_ADDITIONS.provided(planned.scenario.words)
-    added = filter(None, (addition.read(files) for addition in additions))
+    added = filter(None, (addition(files) for addition in additions))
     return AttemptEvidence(
         failures=evidence.get("failures", {}),
         exits=exits,

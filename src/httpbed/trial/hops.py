@@ -13,6 +13,9 @@ if TYPE_CHECKING:  # the runner imports this, and no schema
     from httpbed.experiment.scenario import Scenario
     from httpbed.experiment.workload import Workload
 
+UDP_COUNTERS = ("InDatagrams", "RcvbufErrors", "MemErrors")
+"""What the kernel counts of each host's datagrams: taken by programs, and dropped at sockets."""
+
 
 @dataclass(frozen=True)
 class HopPath:

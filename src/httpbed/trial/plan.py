@@ -1,17 +1,14 @@
-"""The plan of a trial: network, processes, sandbox; and what a campaign's trials share."""
+"""The plan of a trial: network, parts with their processes, sandbox."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import network_plan
-from httpbed.bed.network.emulator import LINK_FILES, SPIN_US, PacketRecords
+from httpbed.bed.network.emulator import SPIN_US, PacketRecords
 from httpbed.bed.network.link_file import LinkFile
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
@@ -26,93 +23,57 @@ from httpbed.bed.sandbox.sandbox_spec import (
 )
 from httpbed.experiment import bodies_path
 from httpbed.experiment.kept import PACKET_LOG
+from httpbed.experiment.roles import ClientRole, Hop, Role
 from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.trial import Trial
+from httpbed.experiment.workload import Download, FileTransfer, Upload, Workload
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import AUTHORITY, KEY_PIN, Part
-from httpbed.trial import addition, hops, parts
+from httpbed.programs.protocol import (
+    AUTHORITY,
+    KEY_PIN,
+    FileToFetch,
+    Implementation,
+    Part,
+    RoleName,
+    Upstream,
+)
+from httpbed.trial import addition, hops
 from httpbed.trial.addition import TRIAL_ADDITIONS, PlannedParts
-from httpbed.trial.attempt_plan import AttemptPlan, Ping, PlannedClient
-from httpbed.trial.content import Content
-from httpbed.trial.hops import Chain, HopPath, NetworkHop, datagrams_file, ping_file, sockets_file
-from httpbed.trial.parts import CERTIFICATES, CONTENT, LOG_BYTES
-from httpbed.trial.program_roots import Programs
+from httpbed.trial.attempt_plan import (
+    BODIES,
+    AttemptPlan,
+    CampaignSetup,
+    Ping,
+    PlannedClient,
+    PlanOptions,
+    TrialPlan,
+)
+from httpbed.trial.content import PRIOR, ContentFile, targets
+from httpbed.trial.hops import (
+    UDP_COUNTERS,
+    HopPath,
+    NetworkHop,
+    datagrams_file,
+    ping_file,
+    sockets_file,
+)
+from httpbed.trial.tls_certificates import SERVER_NAME
 
 PINGS = 3
-UDP_COUNTERS = ("InDatagrams", "RcvbufErrors", "MemErrors")
-"""What the kernel counts of each host's datagrams: taken by programs, and dropped at sockets."""
 PING_INTERVAL_S = 0.005
+PORT = 443
+SESSIONS = "/tmp/sessions"  # noqa: S108 - inside the sandbox, where /tmp is private
+CERTIFICATES = "/certificates"
+CONTENT = "/content"
+QLOG_SHARE = 2
+"""Upper bound of a qlog's length as a multiple of the bodies'; programs write up to 1.2 of it."""
+LOG_BYTES = 2**26
+"""Upper bound of any file that a program under test writes, and of all in its folder without the
+bodies."""
 
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """What the plans of all trials of a campaign have in common."""
-
-    keep: frozenset[str] = frozenset()
-    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that each trial keeps."""
-    log: bool = False
-    """Whether each trial keeps a line with the times and fate of each packet."""
-    backend: Backend = "af_packet"
-    """How the emulator gets packets from the kernel, or the discipline that replaces it."""
-
-    @property
-    def keeps_log(self) -> bool:
-        """Whether each trial keeps the emulator's packet log; the kernel's link has none."""
-        return self.log or ("packets" in self.keep and self.backend != "tbf")
-
-
-@dataclass(frozen=True)
-class CampaignSetup:
-    """What is prepared once and shared by all trials of a campaign."""
-
-    catalog: Catalog
-    programs: Programs
-    """The programs that its processes run."""
-    certificates: Path
-    contents: Mapping[str, Content]
-    """The files to serve, by their path in a URL."""
-    options: PlanOptions = PlanOptions()
-    files: Mapping[str, LinkFile] = field(default_factory=dict)
-    sites: Mapping[str, Any] = field(default_factory=dict)
-    """The sites of its pages, by their keys."""
-    kernel: Any = None
-    """The kernel of guests; None where no trial is in virtual time."""
-
-    def plan(self, trial: Trial) -> TrialPlan:
-        """Validate a trial's scenario and plan its attempt."""
-        return plan(trial, self.catalog, self.options, self.files)
-
-    def needed_by(self, planned: TrialPlan) -> CampaignSetup:
-        """Return the setup with the programs and files of one trial only."""
-        document = json.dumps(planned.trial.document)
-        own = [spec.root for spec in planned.attempt.bed_programs().values() if spec.root]
-        programs = self.programs.only(planned.scenario.implementations.values(), own)
-        files = {digest: file for digest, file in self.files.items() if digest in document}
-        return replace(self, programs=programs, files=files)
-
-    def shared_files(self) -> dict[str, Path]:
-        """Map the paths in the sandbox of the experiment's files to their paths here."""
-        return {f"{LINK_FILES}/{digest}": file.path for digest, file in self.files.items()}
-
-
-@dataclass(frozen=True)
-class TrialPlan:
-    """A trial, its validated scenario, its network and the processes of its attempt."""
-
-    trial: Trial
-    scenario: Scenario
-    network: NetworkPlan
-    attempt: AttemptPlan
-
-    @property
-    def hops(self) -> tuple[NetworkHop, ...]:
-        """Every hop; the measured client's comes first."""
-        return self.attempt.hops
-
-    @cached_property
-    def chains(self) -> tuple[Chain, ...]:
-        """Each client with its proxies and servers; the measured client's chain is first."""
-        return hops.chains(self.scenario, self.hops)
+LOCAL_NAMES = "127.0.0.1 localhost\n::1 localhost\n"
+NAME_SOURCES = "passwd: files\ngroup: files\nhosts: files\n"
+"""Without it the C library may query a DNS server, which does not exist."""
 
 
 def plan(
@@ -125,7 +86,7 @@ def plan(
     scenario, options = trial.scenario(), options or PlanOptions()
     net = _network(trial, scenario, options, files or {})
     located = hops.locate(scenario, net)
-    described = parts.parts(scenario, catalog, net, trial.time_limit_s, options.keep)
+    described = plan_parts(scenario, catalog, net, trial.time_limit_s, options.keep)
     processes = _Processes(trial, scenario, catalog, described)
     clients = processes.clients()
     attempt = AttemptPlan(
@@ -143,6 +104,11 @@ def plan(
         additions=tuple(addition.planned(PlannedParts(scenario, net, described, clients))),
     )
     return TrialPlan(trial, scenario, net, attempt)
+
+
+def by_setup(trial: Trial, setup: CampaignSetup) -> TrialPlan:
+    """Plan a trial with what its campaign has prepared."""
+    return plan(trial, setup.catalog, setup.options, setup.files)
 
 
 def _network(
@@ -213,7 +179,7 @@ class _Processes:
             PlannedClient(visit, self._process(visit, part.name))
             for part in self._clients()
             if part.resumption != "none" and not part.page
-            for visit in [parts.prior_visit(part)]
+            for visit in [prior_visit(part)]
         )
 
     def _clients(self) -> list[Part]:
@@ -223,7 +189,7 @@ class _Processes:
         """Plan the process of a part, or one that belongs to the part ``owner``."""
         owner = owner or part.name
         implementation = self.catalog[self.scenario.implementations[owner]]
-        spec = parts.process(part, implementation, owner)
+        spec = part_process(part, implementation, owner)
         for one in TRIAL_ADDITIONS.provided(self.scenario.words):
             spec = one.process(self.trial, spec)
         return spec
@@ -284,7 +250,7 @@ def _socket_reader(hop: NetworkHop, part: str) -> ProcessSpec:
     end = "dport" if is_client else "sport"
     options = ("--tcp", "--info", "--memory", "--no-header", "--numeric")
     return ProcessSpec(
-        argv=("ss", *options, end, "=", f":{parts.PORT}"),
+        argv=("ss", *options, end, "=", f":{PORT}"),
         host=hop.client_host if is_client else hop.server_host,
         root=TOOLS,
         stdout=file,
@@ -297,6 +263,148 @@ def _datagrams(host: str) -> ProcessSpec:
     options = ("--ignore", "--noupdate", "--zeros", "--json")
     file = datagrams_file(host)
     return ProcessSpec(argv=("nstat", *options, *counters), host=host, root=TOOLS, stdout=file)
+
+
+# The task of each part of a trial: addresses, files and folders.
+#
+# Every client asks for the same name, and one certificate for it is valid on every hop. The name's
+# address depends on the client: a program that takes no address finds it in its own ``/etc/hosts``.
+
+
+def plan_parts(
+    scenario: Scenario,
+    catalog: Catalog,
+    net: NetworkPlan,
+    time_limit_s: float,
+    kept: frozenset[str] = frozenset(),
+) -> dict[str, Part]:
+    """Describe every part of a scenario by its name, in the order of :meth:`Scenario.parts`.
+
+    ``kept`` are the kinds of :data:`~httpbed.experiment.kept.KINDS` that the trial keeps.
+    """
+    described: dict[str, Part] = {}
+    for group in scenario.client_groups:
+        described |= _GroupParts(group, scenario, catalog, net, time_limit_s, kept).parts()
+    return described
+
+
+def prior_visit_name(client: str) -> str:
+    """Name the prior visit of a client."""
+    return f"{client}-prior"
+
+
+def prior_visit(client: Part) -> Part:
+    """Describe the prior visit, in which a client gets its ticket and nothing is measured."""
+    name = prior_visit_name(client.name)
+    fetch = FileToFetch(PRIOR.path, f"{BODIES}/{name}{PRIOR.path}")
+    return replace(
+        client,
+        name=name,
+        fetches=(fetch,),
+        connections=1,
+        rounds=1,
+        interval_s=0.0,
+        wave=1,
+        visit="prior",
+    )
+
+
+def part_process(part: Part, implementation: Implementation, owner: str) -> ProcessSpec:
+    """Plan a process of the part ``owner``, with the names of the servers it asks."""
+    spec = replace(implementation.plan(part), part=owner)
+    if part.role == "server":
+        return spec
+    addresses = [upstream.address for upstream in part.upstreams] or [part.server_address]
+    names = "".join(f"{address} {part.server_name}\n" for address in addresses)
+    shown = {"/etc/hosts": LOCAL_NAMES + names, "/etc/nsswitch.conf": NAME_SOURCES}
+    return replace(spec, shown=shown)
+
+
+@dataclass(frozen=True)
+class _GroupParts:
+    """Describes the parts of a client, its proxies and servers."""
+
+    group: ClientGroup
+    scenario: Scenario
+    catalog: Catalog
+    net: NetworkPlan
+    time_limit_s: float
+    kept: frozenset[str] = frozenset()
+
+    def parts(self) -> dict[str, Part]:
+        return {name: self._part(name, role) for name, role, _ in self.group.parts()}
+
+    def _part(self, name: str, role: Role) -> Part:
+        """Describe a part by the hop whose server it is and those whose client it is."""
+        served = next((hop for hop in self._hops if hop.server == name), None)
+        requested = [hop for hop in self._hops if hop.client == name]
+        first = served or requested[0]
+        kind: RoleName = "client" if served is None else "proxy" if requested else "server"
+        quic = self.catalog[role.implementation].congestion_control.quic
+        transfer = self._workload if isinstance(self._workload, FileTransfer) else None
+        arrivals = transfer if isinstance(transfer, Download) else None
+        part = Part(
+            name=name,
+            role=kind,
+            host=self._hosts[name],
+            http_version=first.http_version,
+            server_name=SERVER_NAME,
+            server_address=self._address(requested[0] if requested else first),
+            port=PORT,
+            fetches=tuple(map(self._fetch, targets(self._workload))),
+            certificates=CERTIFICATES,
+            content=CONTENT,
+            time_limit_s=self.time_limit_s,
+            file_bytes=self._most_bytes(),
+            ip_version=self.scenario.topology.ip_version,
+            upstream_http_version=requested[0].http_version if kind == "proxy" else "",
+            upstreams=self._upstreams(requested) if kind == "proxy" else (),
+            connections=transfer.connections if transfer else 1,
+            rounds=transfer.transfers_of_each if transfer else 1,
+            interval_s=arrivals.interval or 0.0 if arrivals else 0.0,
+            wave=arrivals.wave if arrivals else 1,
+            resumption=self._workload.resumes if first.client == self._client else "none",
+            retry=role.retry if isinstance(role, ClientRole) else "none",
+            session=f"{SESSIONS}/{self._client}/session",
+            congestion_control=quic.resolved(role.congestion_control) if quic else "",
+            knobs=role.knobs,
+            kept=self.kept,
+            sender=self._workload.sender,
+            method=transfer.method if isinstance(transfer, Upload) else "GET",
+        )
+        for added in TRIAL_ADDITIONS.provided(self.scenario.words):
+            part = added.part(part, self._workload)
+        return part
+
+    def _most_bytes(self) -> int:
+        """Return the upper bound of a file of a part; its qlog grows with what it sends."""
+        bodies = self._workload.body_bytes()
+        return LOG_BYTES + bodies + (QLOG_SHARE * bodies if "qlog" in self.kept else 0)
+
+    def _upstreams(self, hops: Sequence[Hop]) -> tuple[Upstream, ...]:
+        return tuple(Upstream(self._address(hop), PORT) for hop in hops)
+
+    @property
+    def _workload(self) -> Workload:
+        return self.group.workload
+
+    @property
+    def _hosts(self) -> Mapping[str, str]:
+        return self.scenario.hosts
+
+    @property
+    def _hops(self) -> list[Hop]:
+        return self.group.hops()
+
+    @property
+    def _client(self) -> str:
+        return f"{self.group.prefix}client"
+
+    def _address(self, hop: Hop) -> str:
+        return self.net.address(self._hosts[hop.server], self._hosts[hop.client])
+
+    def _fetch(self, target: ContentFile) -> FileToFetch:
+        return FileToFetch(target.path, f"{BODIES}/{self._client}{target.path}")
 
 
 # The sandbox of an attempt: what each part sees and may use.

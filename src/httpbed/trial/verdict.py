@@ -27,17 +27,18 @@ from httpbed.experiment.trial import (
 )
 from httpbed.experiment.workload import FileTransfer
 from httpbed.trial import client_requests, evidence
+from httpbed.trial.addition import TRIAL_ADDITIONS
+from httpbed.trial.attempt_plan import CampaignSetup, TrialPlan
 from httpbed.trial.checks import bed, link, subject
 from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
 from httpbed.trial.fairness import jain
 from httpbed.trial.hops import Chain, NetworkHop
-from httpbed.trial.plan import CampaignSetup, TrialPlan
 
 # The registry of check families: every check on an attempt comes from here.
 #
 # A family observes checks that need the same evidence. Its checks' descriptors are in
 # :mod:`httpbed.experiment.check`; to add a check, describe it there and observe it in its family.
-# Addons observe theirs in an :class:`~httpbed.trial.addition.AddedJudgement`.
+# Addons observe theirs in an :class:`~httpbed.trial.evidence.AddedJudgement`.
 
 
 def _link_checks(attempt: JudgedAttempt) -> Iterator[Check]:
@@ -282,7 +283,9 @@ def judge(
     phases_s: Mapping[str, float],
 ) -> Record:
     """Judge an attempt of a planned trial by the files in ``artifacts``."""
-    judged = JudgedAttempt(planned, setup, evidence.read(planned, setup.catalog, artifacts))
+    additions = TRIAL_ADDITIONS.provided(planned.scenario.words)
+    observed = evidence.read(planned, setup.catalog, artifacts, [one.read for one in additions])
+    judged = JudgedAttempt(planned, setup, observed, tuple(one.judgement for one in additions))
     checks = every_check(judged)
     return attempt.record(
         outcome(checks, judged.evidence, *(judgement.remark() for judgement in judged.added)),

@@ -21,8 +21,8 @@ from httpbed.addons.handover.handover_check_table import (
 from httpbed.addons.handover.handover_evidence import COMMANDS_END, CompletedStep, HandoverEvidence
 from httpbed.experiment.trial import Check, Outcome
 from httpbed.trial import verdict
+from httpbed.trial.attempt_plan import CampaignSetup
 from httpbed.trial.evidence import AttemptEvidence
-from httpbed.trial.plan import CampaignSetup
 from planted import Fault, ended
 from recorded import (
     CATALOG,

@@ -15,7 +15,7 @@ from httpbed.addons.handover.handover_steps import Step
 from httpbed.bed.machine.backend import Backend
 from httpbed.experiment.scenario import Scenario
 from httpbed.trial import plan as bed
-from httpbed.trial.plan import PlanOptions
+from httpbed.trial.attempt_plan import PlanOptions
 from recorded import CATALOG, HANDED_OVER, planned, trial
 
 ONCE = {"delivered": "1 MB"}

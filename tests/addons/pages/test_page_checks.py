@@ -19,11 +19,20 @@ from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import OWN_ORIGIN
 from httpbed.programs.protocol import LoggedRequest, ProgramReport
 from httpbed.trial import verdict
+from httpbed.trial.attempt_plan import CampaignSetup
 from httpbed.trial.checks import subject
-from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt
+from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain
-from httpbed.trial.plan import CampaignSetup
-from recorded import CATALOG, H3_CLEAN, attempt, chains, nothing_built, planned, recorded_evidence
+from recorded import (
+    CATALOG,
+    H3_CLEAN,
+    attempt,
+    chains,
+    nothing_built,
+    planned,
+    recorded_evidence,
+    with_additions,
+)
 
 PATHS = ("/index.html", "/0.jpeg", "/a.css")
 OTHER = "other.test"
@@ -302,7 +311,7 @@ def test_a_load_at_its_time_limit_timed_out_and_did_not_fail() -> None:
     loaded = planned(H3_CLEAN)
     vars(loaded)["chains"] = (chain,)
     prepared = CampaignSetup(CATALOG, nothing_built(), Path(), {}, sites=sites)
-    checks = list(subject.checks(JudgedAttempt(loaded, prepared, found)))
+    checks = list(subject.checks(with_additions(loaded, prepared, found)))
     assert verdict.outcome(checks, found).kind == "timed out", broken(checks)
 
 

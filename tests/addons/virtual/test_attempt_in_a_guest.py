@@ -17,7 +17,7 @@ from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.programs import catalog
 from httpbed.programs.install import OF_THE_USER
 from httpbed.trial import plan
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.attempt_plan import CampaignSetup
 from httpbed.trial.program_roots import Place, Programs
 from recorded import ALL, H2_LOSS, trial
 
@@ -30,7 +30,7 @@ def setup(place: Path) -> CampaignSetup:
 def test_the_plan_of_an_attempt_arrives_as_it_was_made(tmp_path: Path) -> None:
     """With its sandbox, whose folders are the guest's."""
     prepared = setup(tmp_path)
-    planned = prepared.plan(trial(H2_LOSS).model_copy(update={"clock": "virtual"}))
+    planned = plan.by_setup(trial(H2_LOSS).model_copy(update={"clock": "virtual"}), prepared)
     job.write_work(tmp_path, outside.handed(planned, prepared)[0])
     arrived = job.read_work(tmp_path)
     assert arrived.attempt == planned.attempt
@@ -43,7 +43,7 @@ def test_a_guest_gets_only_what_its_trial_needs(tmp_path: Path) -> None:
     root = prepared.programs.tools
     places = dict.fromkeys(("curl", "nginx", "caddy"), Place(root))
     prepared = replace(prepared, programs=Programs(root, places, {"replay-origin": root}))
-    handed, placed = outside.handed(prepared.plan(trial(H2_LOSS)), prepared)
+    handed, placed = outside.handed(plan.by_setup(trial(H2_LOSS), prepared), prepared)
     assert not placed
     assert handed.sandbox.roots.keys() == {"curl", "nginx", TOOLS}
 
@@ -57,7 +57,7 @@ def test_a_guest_does_not_see_where_an_executable_of_the_user_lies(tmp_path: Pat
         server = Place(None, here, shown={program: here, "/etc/needed": tmp_path})
         programs = Programs(prepared.programs.tools, {"curl": root, "nginx": server})
         prepared = replace(prepared, programs=programs)
-        work, placed = outside.handed(prepared.plan(trial(H2_LOSS)), prepared)
+        work, placed = outside.handed(plan.by_setup(trial(H2_LOSS), prepared), prepared)
         works.append(work)
         places.append(placed)
     assert works[0] == works[1]
@@ -74,7 +74,7 @@ def test_a_guest_does_not_see_where_an_executable_of_the_user_lies(tmp_path: Pat
 def test_a_guest_begins_without_what_prepares_campaigns(tmp_path: Path, described: str) -> None:
     """Each import costs every trial in virtual time; the handed plan imports nothing more."""
     prepared = setup(tmp_path)
-    job.write_work(tmp_path, outside.handed(prepared.plan(trial(described)), prepared)[0])
+    job.write_work(tmp_path, outside.handed(plan.by_setup(trial(described), prepared), prepared)[0])
     script = f"""
 import sys, pathlib, {inside.__name__}
 {inside.__name__}.job.read_work(pathlib.Path(sys.argv[1]))

@@ -17,8 +17,7 @@ from httpbed.base.errors import BedError
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.trial import Record
 from httpbed.trial import verdict
-from httpbed.trial.attempt_plan import EVIDENCE
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.attempt_plan import EVIDENCE, CampaignSetup
 from httpbed.trial.verdict import AttemptId
 from recorded import CATALOG, H2_LOSS, artifacts, contents, nothing_built, planned, trial
 

@@ -18,12 +18,13 @@ from httpbed.experiment.impairments.rate import CellularModel
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog
 from httpbed.trial import plan
+from httpbed.trial.attempt_plan import TrialPlan
 from recorded import CATALOG, H2_LOSS, trial
 
 GOLDEN = Path(__file__).parents[2] / "golden/plan-direct.txt"
 
 
-def written(planned: plan.TrialPlan) -> str:
+def written(planned: TrialPlan) -> str:
     """Write a trial's plan as text: files, then the command, for each process in order."""
     lines = []
     for spec in planned.attempt.specs():

@@ -10,9 +10,8 @@ from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import Download
 from httpbed.trial import plan
 from httpbed.trial.checks import subject
-from httpbed.trial.evidence import JudgedAttempt
 from planted import Fault, on_link
-from recorded import CATALOG, PROXIED, judged_attempt, recorded_evidence, trial
+from recorded import CATALOG, PROXIED, judged_attempt, recorded_evidence, trial, with_additions
 
 
 def download(**keys: object) -> Download:
@@ -29,7 +28,7 @@ def judged(interval: str, *faults: Fault) -> Check:
     document = {**recorded.document, "workload": workload}
     planned = plan.plan(recorded.model_copy(update={"document": document}), CATALOG)
     setup = judged_attempt(seen, PROXIED).setup
-    made = subject.checks(JudgedAttempt(planned, setup, seen))
+    made = subject.checks(with_additions(planned, setup, seen))
     (check,) = (check for check in made if check.check == "requests at intervals")
     return check
 

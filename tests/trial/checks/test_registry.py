@@ -13,8 +13,7 @@ from httpbed.experiment.check import LATENESS, PRESSURE, CheckDescriptor, all_ch
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
 from httpbed.trial import verdict
-from httpbed.trial.evidence import JudgedAttempt
-from httpbed.trial.plan import CampaignSetup
+from httpbed.trial.attempt_plan import CampaignSetup
 from recorded import (
     ALL,
     CATALOG,
@@ -27,6 +26,7 @@ from recorded import (
     planned,
     recorded_evidence,
     trial,
+    with_additions,
 )
 
 
@@ -92,7 +92,7 @@ def _judge_planted() -> None:
         name: CATALOG[name].model_copy(update={"stores_bodies": False}) for name in names.values()
     }
     prepared = CampaignSetup(Catalog(recipes), nothing_built(), Path(), contents(H2_LOSS))
-    verdict.every_check(JudgedAttempt(planned(H2_LOSS), prepared, evidence))
+    verdict.every_check(with_additions(planned(H2_LOSS), prepared, evidence))
     verdict.broken_bed(verdict.AttemptId(trial(H2_LOSS), 1, datetime.now(UTC)), "why")
 
 

@@ -7,8 +7,8 @@ import pytest
 from httpbed.experiment.roles import TcpBuffers
 from httpbed.experiment.trial import Check
 from httpbed.trial import evidence, plan
+from httpbed.trial.attempt_plan import TrialPlan
 from httpbed.trial.checks import bed
-from httpbed.trial.plan import TrialPlan
 from planted import other
 from recorded import CATALOG, H2_LOSS, H3_CLEAN, recorded_evidence, trial
 

@@ -47,10 +47,10 @@ from httpbed.experiment.topology import Direction, Link
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import FileTransfer
 from httpbed.trial import client_requests
-from httpbed.trial.addition import AddedJudgement, TrialAddition
-from httpbed.trial.evidence import AttemptEvidence
+from httpbed.trial.addition import TrialAddition
+from httpbed.trial.attempt_plan import TrialPlan
+from httpbed.trial.evidence import AddedJudgement, AttemptEvidence
 from httpbed.trial.hops import Chain, HopPath, NetworkHop
-from httpbed.trial.plan import TrialPlan
 
 NORMAL_REACH = 8.573
 """The largest distance of a normal draw from the mean, in standard deviations: Box and Muller's

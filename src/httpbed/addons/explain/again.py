@@ -50,7 +50,7 @@ from httpbed.experiment.trial import Record, Trial
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
 from httpbed.store.results import Results
-from httpbed.trial.plan import CampaignSetup, PlanOptions
+from httpbed.trial.attempt_plan import CampaignSetup, PlanOptions
 from httpbed.trial.verdict import AttemptId
 
 KEPT = frozenset({"packets"})

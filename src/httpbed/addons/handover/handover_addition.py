@@ -22,7 +22,8 @@ from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Topology
 from httpbed.experiment.trial import Check, HandoverEvent
-from httpbed.trial.addition import AddedJudgement, AttemptFiles, PlannedParts, TrialAddition
+from httpbed.trial.addition import PlannedParts, TrialAddition
+from httpbed.trial.evidence import AddedJudgement, AttemptFiles
 
 
 @dataclass(frozen=True)

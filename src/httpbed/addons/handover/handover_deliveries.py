@@ -22,7 +22,7 @@ from httpbed.experiment.trial import HandoverEvent
 
 if TYPE_CHECKING:
     from httpbed.store.packet_log import PacketLog
-    from httpbed.trial.addition import AbsencesNs
+    from httpbed.trial.evidence import AbsencesNs
 
 
 DELIVERIES = "deliveries.tsv"

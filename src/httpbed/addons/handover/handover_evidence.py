@@ -27,8 +27,8 @@ from httpbed.addons.handover.handover_steps import BY_EMULATOR, DECISIVE, What, 
 from httpbed.base import untrusted_files
 from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.network_commands import MONITOR, PREFERRED_METRIC
-from httpbed.trial.addition import AbsencesNs, AddedEvidence
 from httpbed.trial.attempt_plan import HANDOVER_STEPS, LINK_EVENTS
+from httpbed.trial.evidence import AbsencesNs, AddedEvidence
 from httpbed.trial.hops import NetworkHop
 
 CLOCKS_APART_NS = 1_000_000

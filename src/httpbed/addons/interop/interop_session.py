@@ -29,8 +29,8 @@ from httpbed.programs.catalog import Catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.role_checks import role_mistakes
 from httpbed.trial import content, program_roots, tls_certificates
+from httpbed.trial.attempt_plan import CampaignSetup, PlanOptions
 from httpbed.trial.content import Content, ContentFile
-from httpbed.trial.plan import CampaignSetup, PlanOptions
 from httpbed.trial.verdict import AttemptId
 
 SIZES = (1000, 1_000_000)

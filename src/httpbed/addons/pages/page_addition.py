@@ -20,16 +20,10 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import OWN_ORIGIN, Workload
 from httpbed.programs.protocol import PageToLoad, Part
-from httpbed.trial.addition import (
-    AddedEvidence,
-    AddedJudgement,
-    AttemptFiles,
-    PlannedParts,
-    TrialAddition,
-)
-from httpbed.trial.attempt_plan import AttemptAddition, RunningAddition
+from httpbed.trial.addition import PlannedParts, TrialAddition
+from httpbed.trial.attempt_plan import AttemptAddition, CampaignSetup, RunningAddition
+from httpbed.trial.evidence import AddedEvidence, AddedJudgement, AttemptFiles
 from httpbed.trial.hops import Chain
-from httpbed.trial.plan import CampaignSetup
 
 if TYPE_CHECKING:  # a planner does not need what runs
     from httpbed.bed.sandbox.supervisor import Supervisor

@@ -26,7 +26,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
 from httpbed.results.duration import SEGMENT_BYTES
 from httpbed.trial.addition import TrialClock
-from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial.attempt_plan import CampaignSetup, TrialPlan
 from httpbed.trial.program_roots import Say
 
 

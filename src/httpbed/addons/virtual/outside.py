@@ -24,7 +24,7 @@ from httpbed.base.errors import BedError, HostError, visible
 from httpbed.experiment.trial import Record, Trial
 from httpbed.programs.install import OF_THE_USER
 from httpbed.trial import plan
-from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial.attempt_plan import CampaignSetup, TrialPlan
 from httpbed.trial.run import runner
 
 FOLDER = "guest"

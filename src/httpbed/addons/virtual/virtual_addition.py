@@ -23,7 +23,7 @@ from httpbed.addons.virtual.visible_files import RANDOM_DEVICE
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.trial import Trial
 from httpbed.trial.addition import TrialAddition
-from httpbed.trial.plan import CampaignSetup, TrialPlan
+from httpbed.trial.attempt_plan import CampaignSetup, TrialPlan
 
 _RDRAND, _RDSEED = 1 << 62, 1 << 18
 """Bits of two words in which OpenSSL and BoringSSL keep what a processor can do."""

@@ -16,7 +16,7 @@ from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import link_file
 from httpbed.bed.network.link_file import Facts, LossRecord
 from httpbed.bed.network.routes import End
-from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER
+from httpbed.bed.sandbox.sandbox_spec import LINK_FILES, TRIAL_FOLDER
 from httpbed.experiment.impairments.descriptor import nanoseconds
 from httpbed.experiment.impairments.rate import MTU_BYTES, Cellular, CellularModel, Steps, Trace
 from httpbed.experiment.impairments.registry import ALL
@@ -26,8 +26,6 @@ from httpbed.experiment.topology import Action, Delivered, Direction, Event, Fir
 SCHEMA = 2
 SPIN_US = 150
 """How long before a due time the emulator may wake up and poll, in microseconds."""
-LINK_FILES = "/links"
-"""Folder in the sandbox with the files that an experiment names, each by its digest."""
 
 Table = dict[str, Any]
 

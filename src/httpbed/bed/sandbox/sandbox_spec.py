@@ -18,6 +18,8 @@ from httpbed.bed.machine import unprivileged
 TRIAL_FOLDER = "/trial"
 """Mount point of the attempt's artifacts for the emulator, and of its own folder for a program
 under test."""
+LINK_FILES = "/links"
+"""Folder with the files that an experiment names, each by its digest."""
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,10 @@ from httpbed.experiment.roles import TcpBuffers
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.programs.catalog import Catalog
+from httpbed.trial.attempt_plan import TrialPlan
 from httpbed.trial.checks import subject
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import HopPath, NetworkHop, quic_hosts
-from httpbed.trial.plan import TrialPlan
 
 RTT_EARLY_S = 0.0002
 """An echo may be this much early: ping prints three digits, and the clocks differ."""

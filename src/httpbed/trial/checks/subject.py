@@ -31,12 +31,12 @@ from httpbed.experiment.check import (
 )
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import FileTransfer, Upload
-from httpbed.trial import client_requests, parts
+from httpbed.trial import client_requests, plan
+from httpbed.trial.attempt_plan import TrialPlan
 from httpbed.trial.checks import protocol
 from httpbed.trial.content import Content, targets
 from httpbed.trial.evidence import AttemptEvidence, Body, JudgedAttempt
 from httpbed.trial.hops import Chain, address
-from httpbed.trial.plan import TrialPlan
 
 STORED = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT)
 """Statuses of an upload that succeeded (RFC 9110 sections 9.3.3 and 9.3.4)."""
@@ -113,7 +113,7 @@ def _folders(evidence: AttemptEvidence) -> Check:
 
 
 def _visits(chains: Sequence[Chain], evidence: AttemptEvidence) -> Iterator[Check]:
-    visits = {parts.prior_visit_name(chain.client) for chain in chains}
+    visits = {plan.prior_visit_name(chain.client) for chain in chains}
     for name, ended in evidence.exits.items():
         if name in visits:
             yield ENDED_WELL.result(

@@ -151,7 +151,7 @@ def _loaded(har: Path, site: CachedSite, catalog: Catalog, folder: Path, say: Sa
     pages = (workload for workload in loaded.workloads() if isinstance(workload, PageLoad))
     loaded = replace(loaded, sites={page.key: site for page in pages})
     setup = campaign_setup.make_setup(loaded, catalog, say=say)
-    planned = setup.plan(loaded.trials[0])
+    planned = plan.by_setup(loaded.trials[0], setup)
     asyncio.run(runner.run(plan.sandbox_spec(setup, planned, folder), planned.attempt, folder))
     try:
         return driver_output.read(folder / "client")
