@@ -15,11 +15,10 @@ from httpbed.base import untrusted_files
 from httpbed.bed.network.kernel import READINGS
 from httpbed.bed.network.network_processes import counters_file
 from httpbed.bed.sandbox.sandbox_spec import Exit
-from httpbed.experiment.handover import HandoverEvent
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.roles import TCP_CONTROLS, TcpBuffers
-from httpbed.experiment.trial import Check
+from httpbed.experiment.trial import Check, HandoverEvent
 from httpbed.experiment.workload import FileTransfer
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.protocol import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
