@@ -13,7 +13,7 @@ import pytest
 import command_line
 from command_line import Command
 from httpbed.base.errors import HostError
-from httpbed.bed.machine import doctor
+from httpbed.bed import doctor
 
 # Machines that run tests are busy: how long an example takes says nothing about the code.
 hypothesis.settings.register_profile(

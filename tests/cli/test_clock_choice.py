@@ -10,8 +10,8 @@ import pytest
 import stored_campaigns
 from httpbed.addons.virtual.clock import VirtualClock
 from httpbed.base.clock import Clock
+from httpbed.bed.doctor import Capability
 from httpbed.bed.machine import machine_load
-from httpbed.bed.machine.doctor import Capability
 from httpbed.campaign import preparation
 from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, RunSettings

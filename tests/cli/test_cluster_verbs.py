@@ -13,7 +13,7 @@ import pytest
 import stored_campaigns
 from command_line import Command
 from httpbed.addons.cluster import certificates
-from httpbed.bed.machine import doctor
+from httpbed.bed import doctor
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import stored_campaigns
+from httpbed.bed import doctor
 from httpbed.bed.machine import backend as backends
-from httpbed.bed.machine import doctor
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, settings
 from httpbed.cli import plan as verb

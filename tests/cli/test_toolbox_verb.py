@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from command_line import Command
 from httpbed.base.errors import ConfigError
-from httpbed.bed.machine import doctor
+from httpbed.bed import doctor
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.cli import doctor as doctor_verb

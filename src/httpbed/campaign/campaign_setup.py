@@ -18,7 +18,8 @@ from typing import Any
 from httpbed.base import disk, untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, HostError, Mistake
-from httpbed.bed.machine import doctor, facts, scratch
+from httpbed.bed import doctor
+from httpbed.bed.machine import facts, scratch
 from httpbed.bed.network import link_file
 from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.sandbox_spec import (

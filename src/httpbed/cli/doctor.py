@@ -10,7 +10,8 @@ import click
 
 from httpbed.base.errors import HostError
 from httpbed.base.units import format_share
-from httpbed.bed.machine import doctor, facts
+from httpbed.bed import doctor
+from httpbed.bed.machine import facts
 from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.toolbox import debian, root_filesystem

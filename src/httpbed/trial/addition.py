@@ -30,7 +30,7 @@ from httpbed.trial.evidence import AddedEvidence, AddedJudgement, AttemptFiles
 from httpbed.trial.program_roots import Say
 
 if TYPE_CHECKING:
-    from httpbed.bed.machine.doctor import Capability
+    from httpbed.bed.doctor import Capability
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from httpbed.base import digests, untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, HostError, Mistake, require_none
 from httpbed.base.value import Value
-from httpbed.bed.machine import doctor, scratch
+from httpbed.bed import doctor
+from httpbed.bed.machine import scratch
 from httpbed.bed.machine.facts import MachineFacts
 from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.toolbox import root_filesystem

@@ -9,8 +9,9 @@ from httpbed.addons.virtual import boot, empty_job, guest_kernel, job
 from httpbed.addons.virtual.command import Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.base.errors import BedError, HostError
-from httpbed.bed.machine import doctor, scratch
-from httpbed.bed.machine.doctor import Capability
+from httpbed.bed import doctor
+from httpbed.bed.doctor import Capability
+from httpbed.bed.machine import scratch
 
 NAME = "guests in virtual time"
 _MEMORY_BYTES = 256 * 2**20

@@ -19,8 +19,8 @@ from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.addons.virtual.visible_files import RANDOM_DEVICE
 from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake
+from httpbed.bed.doctor import Capability
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.machine.doctor import Capability
 from httpbed.experiment.roles import Transport
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record

@@ -1,5 +1,4 @@
-"""This machine: its facts and capabilities, sandboxes, and installed programs.
+"""This machine: facts, load, folders of running processes, and what its kernel permits a user.
 
-Not here: networks of a trial (``network``) and recipes (``programs``).
-Start at ``doctor`` (capabilities), ``sandbox.supervisor`` (runs), ``packages.toolbox`` (installs).
+Not here: the tests of what a run needs (``bed/doctor.py``).
 """

@@ -405,7 +405,7 @@ def _refusal(event: dict[str, Any]) -> HostError | BedError:
             "raise it: sudo sysctl user.max_user_namespaces=10000",
         )
     if event["errno"] in {errno.EPERM, errno.EACCES, errno.EUSERS}:
-        from httpbed.bed.machine import doctor  # noqa: PLC0415 - rarely needed
+        from httpbed.bed import doctor  # noqa: PLC0415 - rarely needed
 
         return HostError(
             f"the kernel refuses a sandbox to this user ({reason})",

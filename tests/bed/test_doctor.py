@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.machine import capability_tests, doctor, facts
+from httpbed.bed import doctor
+from httpbed.bed.machine import capability_tests, facts
 from httpbed.bed.toolbox import root_filesystem
 
 
