@@ -38,9 +38,7 @@ def test_levels_that_are_tables_are_explained() -> None:
     assert "client <-> proxy: access slow | fast" in printed.getvalue()
     texts = [experiment_words.line(one) for one in experiment_words.legends(results.document)]
     assert "rate 1 Mbit/s" in "".join(texts)
-    hosts = dict(experiment_words.hosts(results.document))
-    assert hosts["client"] == "client: curl-h2 | curl-h3"
-    assert "proxy: none or envoy" in hosts["proxy"]
+    assert dict(experiment_words.roles(results.document)) == {"roles": "direct | envoy"}
 
 
 def test_where_no_group_has_the_base_nothing_is_compared() -> None:

@@ -201,12 +201,12 @@ server = { implementation = "nginx", host = "server" }
 """)
 
 
-def test_every_host_has_its_roles() -> None:
-    """With all that a factor may put there, and what is fixed told as such."""
-    assert dict(experiment_words.hosts(DOCUMENT)) == {
-        "client": "client: curl, HTTP/3",
-        "proxy": "proxy: none | envoy, fixed by the program, HTTP/1.1",
-        "server": "server: nginx, cubic | bbr, quic gso on",
+def test_roles_are_written_key_by_key() -> None:
+    """A factor in the place of a value is written as its levels."""
+    assert dict(experiment_words.roles(DOCUMENT)) == {
+        "client": "curl, HTTP/3",
+        "proxies": "direct | envoy",
+        "server": "nginx, congestion control cubic | bbr, knobs quic gso on",
     }
 
 

@@ -15,7 +15,6 @@ from httpbed.experiment.document import factor_references, is_reference, referen
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.impairments.queue import QUEUE_LIMIT
 from httpbed.experiment.impairments.registry import ALL, BY_FIELD
-from httpbed.experiment.roles import FIXED
 from httpbed.report.phrasing import listed, title
 
 Document = Mapping[str, Any]
@@ -262,72 +261,13 @@ def _listed(facts: tuple[Fact, ...]) -> str:
     return ", ".join(fact.text for fact in facts if fact.text)
 
 
-def hosts(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield each host that has a role, with its roles; a factor may stand for all of them."""
-    alternatives = [
-        dict(_roles(document, _table(roles)))
-        for roles in _alternatives(document, document.get("roles"))
-    ]
-    places = list(dict.fromkeys(place for roles in alternatives for place in roles))
-    for name in document.get("topology", {}).get("hosts", ()):
-        texts = []
-        for host, role in places:
-            if host == name:
-                there = (roles.get((host, role), NONE) for roles in alternatives)
-                texts.append(f"{role}: {' or '.join(dict.fromkeys(there))}")
-        if texts:
-            yield name, "; ".join(texts)
-
-
-def _roles(document: Document, roles: Document) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield host and name of each role, with its programs and settings: ``nginx, cubic``."""
-    client, server = _table(roles.get("client")), _table(roles.get("server"))
-    yield (_host(client, "client"), "client"), _role(document, client)
-    chains = [_chain(proxies) for proxies in _alternatives(document, roles.get("proxies", ()))]
-    for host in dict.fromkeys(host for chain in chains for host in chain):
-        texts = (_role(document, chain[host]) if host in chain else NONE for chain in chains)
-        yield (host, "proxy"), " | ".join(dict.fromkeys(texts))
-    for host in (_host(server, "server"), *server.get("also_on", ())):
-        yield (host, "server"), _role(document, server)
-
-
-def _chain(proxies: object) -> dict[str, Document]:
-    """Return the proxies of a chain by their hosts."""
-    named = proxies if isinstance(proxies, list) else []
-    alone = len(named) == 1
-    return {
-        _host(_table(proxy), "proxy" if alone else f"proxy{number}"): _table(proxy)
-        for number, proxy in enumerate(named, start=1)
-    }
-
-
-def _alternatives(document: Document, node: object) -> list[object]:
-    """List what a node may be."""
-    if not (is_reference(node) and isinstance(node, Mapping)):
-        return [node]
-    levels = document.get("factors", {}).get(node["factor"], [])
-    return list(levels.values()) if isinstance(levels, Mapping) else list(levels)
-
-
-def _role(document: Document, role: Document) -> str:
-    if is_reference(role):
-        return text_of(document, role)
-    parts = [text_of(document, role.get("implementation", "?"))]
-    if "congestion_control" in role:
-        control = text_of(document, role["congestion_control"])
-        parts.append("fixed by the program" if control == FIXED else control)
-    if "http_version" in role:
-        parts.append(f"HTTP/{text_of(document, role['http_version'])}")
-    knobs = _table(role.get("knobs"))
-    return ", ".join([*parts, *([text_of(document, knobs)] if knobs else [])])
-
-
-def _host(role: Document, name: str) -> str:
-    return str(role.get("host") or name)
-
-
-def _table(node: object) -> Document:
-    return node if isinstance(node, Mapping) else {}
+def roles(document: Document) -> Iterator[tuple[str, str]]:
+    """Yield client, proxies and server as the file has them; a factor may stand for all of them."""
+    stated = document.get("roles", {})
+    if is_reference(stated):
+        yield "roles", text_of(document, stated)
+    else:
+        yield from ((name, text_of(document, role)) for name, role in stated.items())
 
 
 def further(document: Document) -> Iterator[tuple[str, str]]:
@@ -433,7 +373,7 @@ def _profile(document: Document, path: Path, name: str) -> str:
     known = profiles.all_profiles().get(name)
     if known is None:
         return name
-    link = _table(document["topology"]["links"][path[2]])
+    link = document["topology"]["links"][path[2]]
     topology = {"links": [{**link, "profile": name}]}
     (facts,) = links({**document, "topology": topology})
     own = {"profile", *link} | ({"queue"} - set(known.link))

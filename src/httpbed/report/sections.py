@@ -184,7 +184,7 @@ def _conditions(results: Results, findings: Findings) -> Iterator[tuple[str, str
     for name, some in text.get("factors", {}).items():
         yield title(name), ", ".join(some) + (" (network)" if name in findings.network else "")
     yield from (("left out", line) for line in experiment_words.left_out(results.experiment))
-    yield from ((f"host {host}", its_roles) for host, its_roles in experiment_words.hosts(text))
+    yield from experiment_words.roles(text)
     yield from (("link", line) for line in experiment_words.sentences(text, MAX_CHANGES))
     yield "workload", experiment_words.text_of(text, text.get("workload", {}))
     yield from experiment_words.further(text)
