@@ -117,7 +117,7 @@ def test_every_form_is_valid_for_parser_and_schema(link: dict[str, Any]) -> None
         ({"duplication": "200 %"}, "duplication", "above 100 %"),
         ({"corruption": "-1 %"}, "corruption", "negative"),
         ({"counted": "l2"}, "counted", "ethernet"),
-        ({"profile": "ltee"}, "profile", "did you mean lte"),
+        ({"profile": "ltee"}, "profile", "did you mean 'lte'"),
         ({"profile": "sneakernet 9000"}, "profile", "known: 2g-india"),
         ({"schedule": [{"at": "5 s"}]}, "schedule[0]", "changes nothing"),
         ({"schedule": [{"at": "5 s", "loss": "1 %", "delay": "1 ms"}]}, "schedule[0]", "for each"),

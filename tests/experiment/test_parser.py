@@ -84,7 +84,7 @@ def test_the_schema_rejects_what_the_parser_rejects(old: str, new: str) -> None:
         ('size = "1 MB"', 'size = "1 TB"', "workload.size", "unknown unit"),
         ('size = "1 MB"', 'size = "100 GB"', "workload.size", "10 GB"),
         ('{ http_version = "2" }', '{ http_version = "4" }', "report.base.http_version", "level"),
-        ('metric = "request_time"', 'rows = "los"', "report.rows[0]", "'los' is not a factor"),
+        ('metric = "request_time"', 'rows = "los"', "report.rows[0]", "unknown factor 'los'"),
         (
             'metric = "request_time"',
             'rows = ["loss"]\npages = ["loss"]',

@@ -245,8 +245,8 @@ def test_unknown_metric_and_base_are_refused_together() -> None:
         find(campaign(steady), "speed", {"http": "2", "loss": "3 %"})
     text = str(caught.value)
     assert "unknown metric 'speed'" in text
-    assert "'http' is not a factor; the factors are: http_version, loss" in text
-    assert "'3 %' is not a level of 'loss'; the levels are: 0 %, 2 %" in text
+    assert "unknown factor 'http'; known: http_version, loss" in text
+    assert "'3 %' is not a level of loss; known: 0 %, 2 %" in text
 
 
 def test_of_many_figures_the_one_that_measured_most_is_shown() -> None:

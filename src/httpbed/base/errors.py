@@ -13,6 +13,7 @@ A client that times out is a result (SubjectError); an emulator that was late is
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -69,6 +70,12 @@ def first_names(names: Collection[str]) -> str:
     """Return names for a message: the first 20, and how many more there are."""
     some = ", ".join(itertools.islice(names, MAX_LISTED))
     return some if len(names) <= MAX_LISTED else f"{some} and {len(names) - MAX_LISTED} more"
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "", *, most: int = 1) -> str:
+    """Return the remedy of an unknown word: the known ones that are like it, or something else."""
+    close = difflib.get_close_matches(word, [*known], most)
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else otherwise
 
 
 _LAYOUT = re.compile(r"([\n\t])")

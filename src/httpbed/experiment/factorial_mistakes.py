@@ -5,7 +5,6 @@ Each has its place in the file. Malformed entries are skipped here, because the 
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
-from httpbed.base.errors import Mistake, first_names
+from httpbed.base.errors import Mistake, did_you_mean, first_names
 from httpbed.base.value import Value
 from httpbed.experiment import factorial
 from httpbed.experiment.factorial import (
@@ -131,7 +130,7 @@ def _unknown_levels(
 ) -> Iterator[Mistake]:
     for name, levels in choice.items():
         if name not in factors:
-            yield Mistake(f"{place}.{name}", unknown_factor(name, factors))
+            yield unknown_factor_at(f"{place}.{name}", name, factors)
             continue
         for index, level in enumerate(levels):
             if level not in factors[name]:
@@ -152,6 +151,11 @@ def unknown_factor(name: str, factors: Collection[str]) -> str:
     """Say that there is no such factor, and which ones there are."""
     known = f"known: {first_names(factors)}" if factors else "there is no [factors] table"
     return f"unknown factor {name!r}; {known}"
+
+
+def unknown_factor_at(place: str, name: str, factors: Collection[str]) -> Mistake:
+    """Return the mistake of a place that names no factor."""
+    return Mistake(place, unknown_factor(name, factors), did_you_mean(name, factors, most=3))
 
 
 def unknown_level(name: str, level: str, factors: Mapping[str, Collection[str]]) -> str:
@@ -250,13 +254,6 @@ def metric_mistakes(name: str, scenarios: Iterable[Scenario]) -> Iterator[Mistak
         yield Mistake("report.metric", reason, "name another metric", path=("report", "metric"))
 
 
-def known_factors(name: str, factors: Collection[str]) -> str:
-    """Return what to write instead of the name of an unknown factor."""
-    if close := difflib.get_close_matches(name, factors, 3):
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"name one of: {first_names(factors)}" if factors else "there is no [factors] table"
-
-
 def _base_mistakes(
     base: object, factors: Mapping[str, list[str]], unreadable: Collection[str]
 ) -> Iterator[Mistake]:
@@ -264,10 +261,9 @@ def _base_mistakes(
         if name in unreadable:
             continue
         if name not in factors:
-            yield Mistake(f"report.base.{name}", "is not a factor", known_factors(name, factors))
+            yield unknown_factor_at(f"report.base.{name}", name, factors)
         elif level not in factors[name]:
-            known = first_names(factors[name])
-            yield Mistake(f"report.base.{name}", f"{level!r} is not a level; known: {known}")
+            yield Mistake(f"report.base.{name}", unknown_level(name, level, factors))
 
 
 def _axis_mistakes(
@@ -281,8 +277,7 @@ def _axis_mistakes(
             if not isinstance(name, str) or name in unreadable:
                 continue
             if name not in factors:
-                known = known_factors(name, factors) if factors else "delete it"
-                yield Mistake(place, f"{name!r} is not a factor", known)
+                yield unknown_factor_at(place, name, factors)
             elif name in first:
                 yield Mistake(place, f"{name!r} is also in {first[name]}", "name it in one of them")
             first.setdefault(name, place)

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from httpbed.base.errors import Mistake
+from httpbed.base.errors import Mistake, did_you_mean
 from httpbed.base.value import Value, is_form
 from httpbed.experiment import document as documents
 from httpbed.experiment import factorial_mistakes, validation_messages, workload_kinds
@@ -309,8 +309,7 @@ def _factor_mistakes(
     stated = _stated_factors(document)
     for path, name in references:
         if name not in stated:
-            known = factorial_mistakes.known_factors(name, stated)
-            yield Mistake(format_path(path), f"unknown factor {name!r}", known)
+            yield factorial_mistakes.unknown_factor_at(format_path(path), name, stated)
         elif path[0] == "factors" and path[1] in document.reached_from(name):
             reason = f"refers to factor {name!r}, whose levels refer back to this one"
             yield Mistake(format_path(path), reason, "write the value itself")
@@ -442,9 +441,8 @@ def _mistake(
     if detail["type"] == NO_SUCH_KIND:
         stated = detail["input"]
         kind = stated.get("kind") if isinstance(stated, Mapping) else stated
-        close = difflib.get_close_matches(str(kind)[:_MAX_KIND], workload_kinds.KINDS, n=1)
         reason = f"{str(kind)[:_MAX_KIND]!r} {reason}"
-        remedy = f"did you mean {close[0]!r}?" if close else ""
+        remedy = did_you_mean(str(kind)[:_MAX_KIND], workload_kinds.KINDS)
     elif detail["type"] == "extra_forbidden":
         key = str(detail["loc"][-1])
         is_misplaced = key in _known_keys()  # not misspelled
@@ -459,10 +457,8 @@ def _mistake(
     elif detail["type"] == "missing":
         reason, remedy = "is missing", "add it"
     elif detail["type"] == "literal_error":
-        close = difflib.get_close_matches(
-            str(detail["input"]), validation_messages.accepted_words(detail), n=1
-        )
-        remedy = f"did you mean {close[0]!r}?" if close else remedy
+        accepted = validation_messages.accepted_words(detail)
+        remedy = did_you_mean(str(detail["input"]), accepted, remedy)
     return mistake_at(document, place, levels, reason, remedy)
 
 

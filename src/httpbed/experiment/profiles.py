@@ -7,14 +7,13 @@ later version of httpbed with other figures has other trials.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from httpbed.base.errors import RejectedValueError
+from httpbed.base.errors import RejectedValueError, did_you_mean
 from httpbed.base.value import Value
 
 Table = dict[str, Any]
@@ -54,8 +53,7 @@ def known(name: str) -> str:
     """
     names = list(all_profiles())
     if name not in names:
-        close = difflib.get_close_matches(name, names, n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
+        hint = did_you_mean(name, names, f"known: {', '.join(names)}", most=3)
         raise RejectedValueError(f"{name!r} is not a profile", hint)
     return name
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from httpbed.base import user_file
-from httpbed.base.errors import ConfigError, Mistake, collected, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, did_you_mean, require_none
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
@@ -172,10 +171,7 @@ def require_user_programs(recipes: Iterable[Recipe]) -> None:
 def unknown(name: str, known: Iterable[str]) -> tuple[str, str]:
     """Return reason and remedy of the mistake that no recipe has this name."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    if close:
-        return f"no recipe {name!r}", f"did you mean {close[0]!r}?"
-    return f"no recipe {name!r}; known: {', '.join(names)}", ""
+    return f"no recipe {name!r}", did_you_mean(name, names, f"known: {', '.join(names)}")
 
 
 def load(folders: Iterable[Path] = ()) -> Catalog:
@@ -313,9 +309,7 @@ def _reason_and_remedy(detail: ErrorDetails) -> tuple[str, str]:
     if detail["type"] == "extra_forbidden":
         *table, key = detail["loc"]
         known = _keys(table)
-        close = difflib.get_close_matches(str(key), known, n=1)
-        remedy = f"did you mean {close[0]!r}?" if close else f"known here: {', '.join(known)}"
-        return "unknown key", remedy
+        return "unknown key", did_you_mean(str(key), known, f"known here: {', '.join(known)}")
     return validation_messages.reason_and_remedy(detail)
 
 

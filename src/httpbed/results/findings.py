@@ -16,7 +16,7 @@ from typing import Any
 from httpbed.base.addon import Seam
 from httpbed.base.clock import Clock
 from httpbed.base.errors import Mistake, require_none
-from httpbed.experiment import bodies_path
+from httpbed.experiment import bodies_path, factorial_mistakes
 from httpbed.experiment.bodies_path import BucketLoad
 from httpbed.experiment.document import network_factors, words
 from httpbed.experiment.experiment import Experiment
@@ -224,16 +224,15 @@ def default_base(results: Results) -> dict[str, str]:
 def _demand_known(experiment: Experiment, metric: str, base: Mapping[str, str]) -> None:
     mistakes = []
     if metric not in METRICS:
-        is_not = f"unknown metric {metric!r}"
-        mistakes.append(Mistake("--metric", f"{is_not}; known: {', '.join(METRICS)}"))
+        known = f"known: {', '.join(METRICS)}"
+        mistakes.append(Mistake("--metric", f"unknown metric {metric!r}", known))
+    factors = experiment.factors
     for name, level in base.items():
-        known = experiment.factors.get(name)
-        if known is None:
-            has = ", ".join(experiment.factors) or "none"
-            mistakes.append(Mistake("--base", f"{name!r} is not a factor; the factors are: {has}"))
-        elif level not in known:
-            is_not = f"{level!r} is not a level of {name!r}"
-            mistakes.append(Mistake("--base", f"{is_not}; the levels are: {', '.join(known)}"))
+        if name not in factors:
+            mistakes.append(factorial_mistakes.unknown_factor_at("--base", name, factors))
+        elif level not in factors[name]:
+            reason = factorial_mistakes.unknown_level(name, level, factors)
+            mistakes.append(Mistake("--base", reason))
     require_none(mistakes)
 
 

@@ -8,7 +8,6 @@ and so do the fonts.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
@@ -17,7 +16,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, Tag, model_validator
 
 from httpbed.base import spellings
-from httpbed.base.errors import RejectedValueError
+from httpbed.base.errors import RejectedValueError, did_you_mean
 from httpbed.base.units import Bytes, Count
 from httpbed.base.value import Value, form_by_key
 from httpbed.experiment.workload import PageCapability, PageVisit, Resumption, Workload
@@ -280,7 +279,6 @@ def known(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value not in DEVICES:
-        close = difflib.get_close_matches(value, DEVICES, n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(DEVICES)}"
+        hint = did_you_mean(value, DEVICES, f"known: {', '.join(DEVICES)}", most=3)
         raise RejectedValueError(f"{value!r} is not a device", hint)
     return dict(DEVICES[value])

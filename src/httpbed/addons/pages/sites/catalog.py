@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import tempfile
@@ -16,7 +15,7 @@ from httpbed.addons.pages.page import KnownPage, NamedPage, RecordedPage, Synthe
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.site import Maker, NamedPagesMaker, Outline, Say, Site
 from httpbed.base import disk, folders
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, did_you_mean
 
 NAMED_PAGES = ("corpus", "generated.biswal", "generated.ranjan", "generated.zhang")
 """Makers of the pages that experiments load by name; no two makers share a name.
@@ -125,8 +124,7 @@ def _maker_of_name(name: str) -> Maker:
     for maker in named_pages():
         if name in maker.NAMES:
             return maker
-    close = difflib.get_close_matches(name, names(), 3)
-    remedy = f"did you mean {' or '.join(close)}?" if close else "httpbed pages lists them"
+    remedy = did_you_mean(name, names(), "httpbed pages lists them", most=3)
     remedy += "; your own page is a HAR file, which httpbed pages mirror URL -o NAME.har records"
     raise ConfigError([Mistake("name", f"no page is named {name!r}", remedy)])
 

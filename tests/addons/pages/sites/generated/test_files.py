@@ -79,7 +79,7 @@ def test_a_page_too_large_for_a_site_is_refused() -> None:
 
 
 def test_an_unknown_name_is_a_mistake_with_similar_names() -> None:
-    with pytest.raises(ConfigError, match="did you mean ranjan-small-few"):
+    with pytest.raises(ConfigError, match="did you mean 'ranjan-small-few'"):
         catalog.outline(PAGES.validate_python("ranjan-smal-few"), NOWHERE)
 
 
