@@ -8,8 +8,9 @@ import pytest
 
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.experiment.experiment import ReportOptions
+from httpbed.report.document import Cell
 from httpbed.report.phrasing import DASH
-from httpbed.report.treatments import Axes, Matrix, MatrixCell, choose, matrix
+from httpbed.report.treatments import Axes, Matrix, choose, matrix
 from httpbed.results.findings import Findings, find
 from httpbed.store.results import Results
 
@@ -43,12 +44,15 @@ def test_the_compared_factor_is_in_the_columns() -> None:
     assert page.columns == ("HTTP/1.1", "HTTP/2", "HTTP/3")
     assert [row.headings for row in page.rows] == [(("0 %", 1),), (("2 %", 1),)]
     slower, base, faster = page.rows[0].cells
-    assert slower == MatrixCell(
-        "▲", "1.30x", "[1.30, 1.30]", "", "worse",
-        "loss 0 %, HTTP/1.1: request time 1.34 s [1.31, 1.37]",
-    )  # fmt: skip
+    assert slower == Cell(
+        "1.30x",
+        "[1.30, 1.30]",
+        "worse",
+        "▲",
+        about="loss 0 %, HTTP/1.1: request time 1.34 s [1.31, 1.37]",
+    )
     assert base
-    assert (base.main, base.tone, base.shape) == ("1.03 s", "base", "")
+    assert (base.text, base.tone, base.shape) == ("1.03 s", "base", "")
     assert faster
     assert (faster.shape, faster.tone) == ("▼", "better")
     assert found.shapes == (("▼", "less"), ("▲", "more"))
@@ -99,7 +103,7 @@ def test_a_treatment_outside_the_design_has_an_empty_cell() -> None:
     assert page.rows[1].cells[0] is None
     failed = page.rows[0].cells[2]
     assert failed
-    assert (failed.main, failed.missing) == (DASH, "0/5")
+    assert (failed.text, failed.detail) == (DASH, "0/5")
 
 
 def test_many_levels_of_the_only_factor_are_rows() -> None:

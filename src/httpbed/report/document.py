@@ -48,6 +48,8 @@ class Cell:
     """A second value of the same treatment, such as its ratio to the base."""
     share: float | None = None
     """Draws a bar before the text, from 0 to 1; HTML only."""
+    about: str = ""
+    """What it shows in words, where the reader points; HTML only."""
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ def _unshared(findings: Findings, document: Mapping[str, Any]) -> Iterator[str]:
     apart = [
         named(findings, document, condition, row)
         for condition, row in findings.rows()
-        if row.tally.completed and row.share is None
+        if row.tally.completed and "share" not in row.fairness
     ]
     if apart:
         yield (

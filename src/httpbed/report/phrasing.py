@@ -88,23 +88,6 @@ def table_format(findings: Findings) -> NumberFormat:
     return number_format(findings.metric, medians)
 
 
-def shared(findings: Findings) -> dict[str, list[str]]:
-    """Write each treatment's share and Jain's index, where clients competed."""
-    shares = {
-        "share": [row.share for _, row in findings.rows()],
-        "jain_index": [row.jain_index for _, row in findings.rows()],
-    }
-    scales = {
-        name: number_format(name, (estimate.median.value for estimate in estimates if estimate))
-        for name, estimates in shares.items()
-        if any(estimates)
-    }
-    return {
-        name: [chosen.bounded(estimate.median) if estimate else DASH for estimate in shares[name]]
-        for name, chosen in scales.items()
-    }
-
-
 def signed(metric: str, value: float) -> str:
     """Write a difference with its sign, in a unit of its own: ``+12.4 ms``, ``-0.256 us``."""
     if not value:

@@ -17,7 +17,6 @@ from httpbed.report import notes, sections, svg, templating, terminal, terminal_
 from httpbed.report.answer import answer
 from httpbed.report.document import ReportInput
 from httpbed.report.sections import Document
-from httpbed.results import plain_values
 from httpbed.results.findings import EXTENSIONS, Findings, Row, find
 from httpbed.store.layout import FIGURES, REPORT
 from httpbed.store.results import Results
@@ -108,7 +107,7 @@ def summary(results: Results, findings: Findings, report: Path | None) -> dict[s
             {key: value for part in (_treatment(row), *more) for key, value in part.items()}
             for (_, row), *more in zip(findings.rows(), *beside, strict=True)
         ],
-        "trials": plain_values.of_tally(findings.tally),
+        "trials": findings.tally.values(),
         "checks": [asdict(check) for check in findings.checks],
         "invalid_attempts": [
             {**asdict(attempt), "levels": dict(attempt.levels)} for attempt in findings.invalid
@@ -122,12 +121,12 @@ def _treatment(row: Row) -> dict[str, Any]:
     return {
         "levels": dict(row.levels),
         "is_base": row.is_base,
-        "estimate": plain_values.of_estimate(row.estimate),
-        "ratio": plain_values.of_ratio(row.ratio),
-        "goodput_bit_s": plain_values.of_bounded(row.goodput),
+        "estimate": row.estimate and row.estimate.values(),
+        "ratio": row.ratio and row.ratio.values(),
+        "goodput_bit_s": row.goodput and asdict(row.goodput),
         "ceiling_bit_s": row.ceiling_bit_s,
         "ceiling_changes": row.ceiling_changes,
         "time_limit_s": row.limit_s,
         "not_observed": row.sample.not_observed,
-        "trials": plain_values.of_tally(row.tally),
+        "trials": row.tally.values(),
     }

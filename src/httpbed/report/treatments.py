@@ -28,18 +28,18 @@ from httpbed.report.phrasing import (
     coverage,
     done,
     goodput_number,
+    number_format,
     open_word,
     ratio_brackets,
     ratio_text,
     sentence_case,
-    shared,
     table_format,
     title,
     treatment,
 )
 from httpbed.results.comparison import EQUAL_MARGIN, Ratio
 from httpbed.results.estimate import CONFIDENCE
-from httpbed.results.findings import Findings, Row
+from httpbed.results.findings import FAIRNESS, Findings, Row
 from httpbed.results.log_ratio import Standing
 
 MAX_ROWS = 12
@@ -64,29 +64,14 @@ class Axes:
 
 
 @dataclass(frozen=True)
-class MatrixCell:
-    """One treatment."""
-
-    shape: str
-    main: str
-    """Its ratio; of a base, or without a ratio, its median."""
-    aside: str
-    """The interval, and why the ratio settles nothing."""
-    missing: str
-    """How many of its trials completed, if not all did: ``3/5``."""
-    tone: Tone
-    about: str
-    """The treatment and its median, in words."""
-
-
-@dataclass(frozen=True)
 class MatrixRow:
     """One combination of the levels of the row factors."""
 
     headings: tuple[tuple[str, int], ...]
     """Each level with the number of rows that it spans; 0 where an earlier row spans this one."""
-    cells: tuple[MatrixCell | None, ...]
-    """None where the design has no such treatment."""
+    cells: tuple[Cell | None, ...]
+    """The detail of each says how many of its trials completed, if not all did. None where the
+    design has no such treatment."""
 
 
 @dataclass(frozen=True)
@@ -216,17 +201,18 @@ def _in_order(found: Iterable[Levels], names: Sequence[str], ranks: Ranks) -> li
 
 def _pages(findings: Findings, axes: Axes) -> Iterator[Page]:
     """Yield the matrices; each treatment is looked at once, because there may be thousands."""
-    ranks, write = _ranks(findings), _CellWriter(findings)
-    pages: dict[Levels, dict[tuple[Levels, Levels], MatrixCell]] = {}
+    ranks, scale, gives_reason = _ranks(findings), table_format(findings), len(_why(findings)) > 1
+    pages: dict[Levels, dict[tuple[Levels, Levels], Cell]] = {}
     for _, row in findings.rows():
         cells = pages.setdefault(_of(row, axes.pages), {})
-        cells[_of(row, axes.rows), _of(row, axes.columns)] = write.cell(row)
+        place = _of(row, axes.rows), _of(row, axes.columns)
+        cells[place] = _cell(findings, scale, row, gives_reason=gives_reason)
     for at in _in_order(pages, axes.pages, ranks):
         yield _page(axes, at, pages[at], ranks)
 
 
 def _page(
-    axes: Axes, page_levels: Levels, cells: Mapping[tuple[Levels, Levels], MatrixCell], ranks: Ranks
+    axes: Axes, page_levels: Levels, cells: Mapping[tuple[Levels, Levels], Cell], ranks: Ranks
 ) -> Page:
     rows = _in_order({row for row, _ in cells}, axes.rows, ranks)
     columns = _in_order({column for _, column in cells}, axes.columns, ranks)
@@ -265,34 +251,25 @@ def _alike(rows: list[Levels], depth: int) -> Iterator[Levels]:
     return itertools.takewhile(lambda row: row[:depth] == rows[0][:depth], rows)
 
 
-class _CellWriter:
-    """Writes treatments in the number format and with the words that all of them share."""
-
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
-        self._scale = table_format(findings)
-        self._gives_reason = len(_why(findings)) > 1
-
-    def cell(self, row: Row) -> MatrixCell:
-        """Write a treatment."""
-        findings, scale, ratio = self._findings, self._scale, row.ratio
-        name = treatment(row.levels, (*findings.network, *findings.others))
-        median = scale.bounded(row.estimate.median) if row.estimate else DASH
-        interval = bracketed(scale, row.estimate.interval) if row.estimate else ""
-        missing = done(row) if row.tally.completed < row.tally.planned else ""
-        about = f"{name}: {title(findings.metric)} {median} {interval}".rstrip()
-        if ratio is None:
-            return MatrixCell("", median, interval, missing, "base" if row.is_base else "", about)
-        gives_reason = ratio.judgement == "open" and self._gives_reason
-        reason = f" {open_word(ratio, findings.clock)}" if gives_reason else ""
-        return MatrixCell(
-            shape=SHAPES[ratio.judgement],
-            main=ratio_text(ratio.value),
-            aside=f"{ratio_brackets(ratio.interval)}{reason}".strip(),
-            missing=missing,
-            tone=tone(findings.metric, ratio),
-            about=about,
-        )
+def _cell(findings: Findings, scale: NumberFormat, row: Row, *, gives_reason: bool) -> Cell:
+    """Write a treatment: its ratio, or its median; ``gives_reason`` if ratios are open for two."""
+    ratio, name = row.ratio, treatment(row.levels, (*findings.network, *findings.others))
+    median = scale.bounded(row.estimate.median) if row.estimate else DASH
+    interval = bracketed(scale, row.estimate.interval) if row.estimate else ""
+    missing = done(row) if row.tally.completed < row.tally.planned else ""
+    about = f"{name}: {title(findings.metric)} {median} {interval}".rstrip()
+    if ratio is None:
+        is_base: Tone = "base" if row.is_base else ""
+        return Cell(median, interval, is_base, detail=missing, about=about)
+    reason = open_word(ratio, findings.clock) if ratio.judgement == "open" and gives_reason else ""
+    return Cell(
+        ratio_text(ratio.value),
+        f"{ratio_brackets(ratio.interval)} {reason}".strip(),
+        tone(findings.metric, ratio),
+        SHAPES[ratio.judgement],
+        detail=missing,
+        about=about,
+    )
 
 
 def _why(findings: Findings) -> set[str]:
@@ -362,9 +339,9 @@ def columns(findings: Findings) -> Iterator[Column]:
         yield _ratios(findings, rows)
     if findings.metric != "goodput" and any(row.goodput for row in rows):
         yield _goodput(rows)
-    for name, texts in shared(findings).items():
-        if name != findings.metric:
-            yield Column.of(title(name), texts, right=True)
+    for name in FAIRNESS:
+        if name != findings.metric and any(name in row.fairness for row in rows):
+            yield _fairness(name, rows)
     for maker in COLUMNS.provided({name for row in rows for name in row.extensions}):
         yield from (replace(column, shown="not in HTML") for column in maker.make(findings))
     yield Column("done", tuple(map(_done, rows)), right=True, wraps=True)
@@ -452,6 +429,13 @@ def _goodput(rows: Sequence[Row]) -> Column:
         texts.append(f"{text} {ceiling(row)}" if differ and row.goodput else text)
     header = "goodput" if differ else "\n".join(["goodput", *ceilings])
     return Column.of(header, texts, shown="if there is room")
+
+
+def _fairness(name: str, rows: Sequence[Row]) -> Column:
+    medians = [row.fairness[name].median if name in row.fairness else None for row in rows]
+    scale = number_format(name, (median.value for median in medians if median))
+    texts = (scale.bounded(median) if median else DASH for median in medians)
+    return Column.of(title(name), texts, right=True)
 
 
 def _folded(header: str, covered: str = "") -> str:

@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -74,6 +75,21 @@ class Ratio:
         """Whether all shared blocks have the same value twice."""
         gaps = self.differences
         return gaps is not None and not self.undefined and gaps.none == self.n
+
+    def values(self) -> dict[str, Any]:
+        """Return it for :func:`json.dumps`, unrounded; censored figures carry ``beyond``."""
+        return {
+            "n": self.n,
+            "pseudo_median": asdict(self.value),
+            "of_medians": asdict(self.of_medians),
+            "interval": self.interval and asdict(self.interval),
+            "blocks_below_1": self.below,
+            "blocks_above_1": self.above,
+            "undefined": self.undefined,
+            "judgement": self.judgement,
+            "blocks_to_settle": self.blocks_to_settle,
+            "differences": self.differences and asdict(self.differences),
+        }
 
 
 def compare(sample: Sample, base: Sample) -> Ratio | None:

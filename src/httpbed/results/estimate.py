@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import scipy
@@ -54,6 +55,17 @@ class Estimate:
     """Sample standard deviation of those; None for fewer than two."""
     left_out: int
     """Number of censored and unknown values, which the mean and the deviation lack."""
+
+    def values(self) -> dict[str, Any]:
+        """Return it for :func:`json.dumps`, unrounded; censored figures carry ``beyond``."""
+        return {
+            "n": self.n,
+            "median": asdict(self.median),
+            "interval": self.interval and asdict(self.interval),
+            "mean": self.mean,
+            "standard_deviation": self.deviation,
+            "left_out_of_mean": self.left_out,
+        }
 
 
 def estimate(sample: Sample) -> Estimate | None:

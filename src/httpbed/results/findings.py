@@ -48,10 +48,8 @@ class Row:
     is_base: bool
     lacks_base: bool
     """Whether the design has no such base: it is left out, or in no group."""
-    share: Estimate | None
-    """The client's part of what all competing clients got."""
-    jain_index: Estimate | None
-    """How fairly they shared."""
+    fairness: Mapping[str, Estimate]
+    """How competing clients shared, by the names of :data:`FAIRNESS`; empty where none competed."""
     goodput: Bounded | None
     """Median in bit/s."""
     ceiling_bit_s: int | None
@@ -153,12 +151,10 @@ def find(
     _demand_known(results.experiment, metric, base or {})
     chosen = dict(base or results.experiment.report.base) or default_base(results)
     by_treatment = samples(results, metric)
-    goodputs = by_treatment if metric == "goodput" else samples(results, "goodput")
     names = tuple(results.experiment.factors)
     of_topology = network_factors(results.document)
     network = tuple(name for name in names if name in of_topology)
-    fairness = {name: samples(results, name) for name in FAIRNESS}
-    beside = {"goodput": goodputs, **fairness}
+    beside = {name: samples(results, name) for name in ("goodput", *FAIRNESS)}
     extensions = {
         extension.name: extension.of_treatments(results)
         for extension in EXTENSIONS.provided(words(results.document))
@@ -247,7 +243,8 @@ def _row(
     base_key = treatment_key({**sample.levels, **base})
     is_base = base_key == key
     other = None if is_base else by_treatment.get(base_key)  # groups may lack it
-    goodput, share, jain = (estimate(beside[name][key]) for name in ("goodput", *FAIRNESS))
+    known = {name: found for name in beside if (found := estimate(beside[name][key]))}
+    goodput = known.pop("goodput", None)
     built = scenario(results, sample.levels)
     rates = built.ceiling_bit_s()
     return Row(
@@ -257,8 +254,7 @@ def _row(
         ratio=compare(sample, other) if other else None,
         is_base=is_base,
         lacks_base=base_key not in by_treatment,
-        share=share,
-        jain_index=jain,
+        fairness=known,
         goodput=goodput.median if goodput else None,
         ceiling_bit_s=max(rates, default=None),
         ceiling_changes=len(rates) > 1,

@@ -84,6 +84,14 @@ class Tally:
         """Number of trials that are known not to have completed: all but invalid ones."""
         return self.recorded - self.completed
 
+    def values(self) -> dict[str, Any]:
+        """Return it for :func:`json.dumps`."""
+        reasons = [
+            {"outcome": outcome, "reason": reason, "count": count}
+            for (outcome, reason), count in self.reasons.items()
+        ]
+        return {"planned": self.planned, "outcomes": dict(self.outcomes), "reasons": reasons}
+
 
 @dataclass(frozen=True)
 class Sample:

@@ -24,7 +24,6 @@ from httpbed.report.document import Cell, Column, Table, Tone
 from httpbed.report.phrasing import DASH
 from httpbed.report.terminal import Console
 from httpbed.report.terminal_report import fitted
-from httpbed.results import plain_values
 from httpbed.results.comparison import MIN_BLOCKS, Ratio, compare
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.sample import Sample, Tally
@@ -284,10 +283,11 @@ def values(measured: Measurement) -> dict[str, Any]:
         "versions": [
             {
                 "http_version": version,
-                METRIC: plain_values.of_estimate(estimate(times)),
-                "ratio": plain_values.of_ratio(compared.get(version)),
+                METRIC: found and found.values(),
+                "ratio": ratio and ratio.values(),
             }
             for version, times in request_times(measured).items()
+            for found, ratio in [(estimate(times), compared.get(version))]
         ],
         "round_trips_s": round_trips_s(measured),
         "requests": [asdict(outcome) for outcome in measured.outcomes],

@@ -12,7 +12,7 @@ from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import Retry
 from httpbed.experiment.trial import MIGRATED, OVER_BEFORE, HandoverEvent
-from httpbed.results import attempts, plain_values
+from httpbed.results import attempts
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import Extension, Findings, Row
 from httpbed.results.sample import by_treatment, of_trials, samples, scenario
@@ -166,7 +166,7 @@ def _plain(costs: HandoverCosts) -> Mapping[str, Any]:
         "on_the_wire": dict(costs.verdicts),
         "on_the_wire_over_before": costs.over_before,
         "trials_over_before": costs.before_any,
-        "estimates": {name: plain_values.of_estimate(one) for name, one in costs.medians.items()},
+        "estimates": {name: one and one.values() for name, one in costs.medians.items()},
         **costs.counts,
     }
 

@@ -22,7 +22,6 @@ from httpbed.addons.pages.load.speed_index import Band, PictureError, ProgressPo
 from httpbed.addons.pages.page import PageLoad
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.metric import METRICS
-from httpbed.results import plain_values
 from httpbed.results.comparison import Ratio, compare
 from httpbed.results.estimate import Estimate, estimate
 from httpbed.results.findings import Extension, Findings, Row
@@ -182,8 +181,8 @@ def _values(results: Results, findings: Findings) -> Iterator[Mapping[str, Any]]
 
 def _plain(metric: PageMetric) -> Mapping[str, Any]:
     return {
-        "estimate": plain_values.of_estimate(metric.estimate),
-        "ratio": plain_values.of_ratio(metric.ratio),
+        "estimate": metric.estimate and metric.estimate.values(),
+        "ratio": metric.ratio and metric.ratio.values(),
     }
 
 
