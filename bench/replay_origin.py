@@ -19,7 +19,8 @@ from importlib import resources
 from pathlib import Path
 
 from httpbed.bed.toolbox import root_filesystem
-from httpbed.programs import catalog, protocol
+from httpbed.programs import catalog
+from httpbed.programs.part import shipped_programs
 
 SMALL, LARGE = 1000, 10**7
 """Bytes of the bodies that are asked for."""
@@ -44,7 +45,7 @@ def main() -> None:
 def run(folder: Path, port: int, root: Path, rounds: int) -> None:
     """Start the program, and ask it."""
     write(folder, f"127.0.0.1:{port}")
-    with resources.as_file(protocol.shipped_programs()["replay_origin.py"]) as program:
+    with resources.as_file(shipped_programs()["replay_origin.py"]) as program:
         words = [f"--site={folder}", f"--port={port}", f"--log={folder / 'log'}"]
         process = subprocess.Popen([sys.executable, str(program), *words])
         try:

@@ -12,7 +12,8 @@ import results_senders
 from httpbed.bed.toolbox import compiled
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.workload import UPLOADS_BY
-from httpbed.programs import catalog, protocol
+from httpbed.programs import catalog
+from httpbed.programs.part import shipped_folders, shipped_programs
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Knob, QuicControl
 from markdown_table import table
@@ -117,10 +118,10 @@ def stacks(recipes: Iterable[Recipe], tests: Mapping[str, list[str]]) -> str:
 
 def lines(recipe: Recipe) -> str:
     """Return how many lines the recipe has, and the sources of httpbed's that it starts."""
-    files = (folder / f"{recipe.name}.toml" for folder in protocol.shipped_folders("recipes"))
+    files = (folder / f"{recipe.name}.toml" for folder in shipped_folders("recipes"))
     (text,) = (file.read_text() for file in files if file.is_file())
     started = {name for role in recipe.roles for name in recipe.run_in(role).programs}
-    sources = [Path(str(protocol.shipped_programs()[name])) for name in started]
+    sources = [Path(str(shipped_programs()[name])) for name in started]
     if own := recipe.install.own:
         sources += compiled.PROGRAMS[own].digested()
     every = (file for source in sources for file in (source, *source.rglob("*")))

@@ -17,7 +17,7 @@ import cluster_processes
 from cluster_processes import Service
 from families import until
 from httpbed.addons.cluster import certificates
-from httpbed.programs.protocol import AUTHORITY
+from httpbed.programs.part import AUTHORITY
 from real_runs import SmallExperiment, httpbed
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]

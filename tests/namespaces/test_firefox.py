@@ -10,7 +10,7 @@ import pytest
 
 import pages
 from browsing import Place, Setting, catalog, place
-from httpbed.programs.protocol import ProgramReport
+from httpbed.programs.part import ProgramReport
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 

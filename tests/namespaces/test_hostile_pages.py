@@ -13,7 +13,7 @@ import pytest
 import hostile_pages
 from browsing import CLIENT, SHELL, Setting, catalog, lines, place
 from hostile_pages import file_name
-from httpbed.programs.protocol import ProgramReport
+from httpbed.programs.part import ProgramReport
 
 pytestmark = [pytest.mark.namespaces, pytest.mark.toolbox]
 

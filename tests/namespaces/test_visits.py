@@ -12,7 +12,7 @@ import pytest
 from browsing import Setting, catalog, place
 from httpbed.addons.pages.load import driver_output
 from httpbed.experiment.workload import PageVisit
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 
 pytestmark = [pytest.mark.namespaces]

@@ -12,7 +12,7 @@ import pytest
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.programs import catalog
-from httpbed.programs.protocol import FileToFetch, Part
+from httpbed.programs.part import FileToFetch, Part
 
 CURL = (resources.files("httpbed.programs") / "recipes/curl.toml").read_text()
 Write = Callable[[str], Path]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from httpbed.programs import parsers
 from httpbed.programs.parsers import curl, known
-from httpbed.programs.protocol import ProgramReport
+from httpbed.programs.part import ProgramReport
 from recorded import FOLDER
 
 CURL, NGINX = FOLDER / "curl-8.23.0", FOLDER / "nginx-1.30.6"

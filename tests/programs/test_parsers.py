@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.programs import parsers
 from httpbed.programs.parsers import access_log, curl, known
-from httpbed.programs.protocol import LoggedRequest, MigrationCounts, ProgramReport
+from httpbed.programs.part import LoggedRequest, MigrationCounts, ProgramReport
 from recorded import FOLDER
 
 CURL, NGINX = FOLDER / "curl-8.23.0", FOLDER / "nginx-1.30.6"

@@ -13,7 +13,7 @@ from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.experiment.roles import ClientRole, Transport
 from httpbed.experiment.workload import UPLOADS_BY
 from httpbed.programs import catalog
-from httpbed.programs.protocol import FileToFetch, Implementation, Part, RoleName, Upstream, Visit
+from httpbed.programs.part import FileToFetch, Part, RoleName, Upstream, Visit
 from httpbed.programs.recipe import Recipe
 
 CATALOG = catalog.load()
@@ -76,16 +76,16 @@ def parts(recipe: Recipe) -> Iterator[Part]:
 @every_recipe
 def test_every_declared_command_is_complete(name: str) -> None:
     """Every word of the command has its value in each declared case."""
-    implementation: Implementation = CATALOG[name]
-    for requested in parts(CATALOG[name]):
-        planned = implementation.plan(requested)
+    recipe = CATALOG[name]
+    for requested in parts(recipe):
+        planned = recipe.plan(requested)
         texts = (*planned.argv, *planned.environment.values())
         written = [
             text for file, text in planned.files.items() if not file.endswith((".py", ".js"))
         ]
         assert not any(PLACEHOLDER.search(text) for text in (*texts, *written)), requested
         assert planned.root == name
-    assert isinstance(implementation.identify(), ProcessSpec)
+    assert isinstance(recipe.identify(), ProcessSpec)
 
 
 @every_recipe

@@ -21,7 +21,7 @@ import pytest
 from httpbed.bed.toolbox import compiled
 from httpbed.bed.toolbox.compiled import Compiled
 from httpbed.programs import parsers
-from httpbed.programs.protocol import ProgramReport
+from httpbed.programs.part import ProgramReport
 from httpbed.trial import tls_certificates
 
 pytestmark = [pytest.mark.toolbox, pytest.mark.slow]

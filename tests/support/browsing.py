@@ -23,7 +23,7 @@ from httpbed.bed.toolbox import root_filesystem
 from httpbed.experiment.workload import PageVisit
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import PageToLoad, Part
+from httpbed.programs.part import PageToLoad, Part
 from httpbed.trial import tls_certificates
 from httpbed.trial.tls_certificates import SERVER_NAME
 from networks import topology

@@ -15,7 +15,7 @@ from pathlib import Path
 import process_tree
 from families import until
 from httpbed.addons.cluster import certificates
-from httpbed.programs.protocol import AUTHORITY
+from httpbed.programs.part import AUTHORITY
 
 LOOPBACK = "127.0.0.1"
 _SUPPORT = str(Path(__file__).parent)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.programs import catalog
-from httpbed.programs.protocol import AUTHORITY, CERTIFICATE, KEY
+from httpbed.programs.part import AUTHORITY, CERTIFICATE, KEY
 from httpbed.trial import program_roots, tls_signing
 from patience import HTTPBED
 

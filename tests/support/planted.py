@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from httpbed.experiment.trial import Outcome
-from httpbed.programs.protocol import LoggedRequest
+from httpbed.programs.part import LoggedRequest
 from httpbed.trial import verdict
 from httpbed.trial.evidence import AttemptEvidence
 from recorded import H2_LOSS, checks

@@ -13,7 +13,7 @@ from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.workload import Capability
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import RoleName
+from httpbed.programs.part import RoleName
 from httpbed.programs.recipe import Recipe
 
 _SERVERS_SHARE = ("resumed", "early data")

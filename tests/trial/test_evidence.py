@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.experiment.metric import METRICS
-from httpbed.programs.protocol import LoggedRequest
+from httpbed.programs.part import LoggedRequest
 from httpbed.trial import client_requests, evidence
 from recorded import (
     CATALOG,

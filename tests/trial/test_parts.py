@@ -6,7 +6,7 @@ from typing import Any
 
 from httpbed.bed.network import network_plan
 from httpbed.experiment.scenario import Scenario
-from httpbed.programs.protocol import Upstream
+from httpbed.programs.part import Upstream
 from httpbed.trial import hops, plan
 from httpbed.trial.attempt_plan import BODIES
 from recorded import CATALOG

@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 
 from httpbed.base.clock import GUEST_STARTS
-from httpbed.programs.protocol import AUTHORITY, CERTIFICATE, certificate_file
+from httpbed.programs.part import AUTHORITY, CERTIFICATE, certificate_file
 from httpbed.trial import tls_certificates
 
 ORIGINS = ("a.example.org", "b.example.org")

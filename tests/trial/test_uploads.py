@@ -11,7 +11,7 @@ import pytest
 
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.trial import Outcome
-from httpbed.programs.protocol import LoggedRequest
+from httpbed.programs.part import LoggedRequest
 from httpbed.trial import plan, verdict
 from httpbed.trial.fairness import FairShares
 from planted import Fault, broken, ending, logged, on_link, other, relogged, stored

@@ -1,4 +1,4 @@
-"""How names are spelled: the pattern that accepts them, the words for it, and a reserved name."""
+"""How names are spelled: the pattern that accepts them, and the words for it."""
 
 from __future__ import annotations
 
@@ -34,6 +34,3 @@ WORDS = {
     FILE: "the name of a file, without control characters",
 }
 """What each pattern accepts."""
-
-TRIGGER = "hand-over"
-"""Name of the emulator's event that starts a hand-over after a number of bytes; reserved."""

@@ -33,7 +33,7 @@ from httpbed.experiment.scenario import StatedHandover
 from httpbed.experiment.trial import Trial
 from httpbed.programs import role_checks
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import RoleName
+from httpbed.programs.part import RoleName
 
 
 def load(

@@ -213,4 +213,6 @@ class HandoverTable(Value):
         return 0.0
 
 
+TRIGGER = "hand-over"
+"""Name of the emulator's event that starts a hand-over after a number of bytes; reserved."""
 HANDOVER_MODELS = Seam("model of hand-overs", type)

@@ -18,7 +18,8 @@ from httpbed.base.errors import ConfigError, Mistake, collected, did_you_mean, r
 from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
-from httpbed.programs import install, protocol, recipe_checks
+from httpbed.programs import install, recipe_checks
+from httpbed.programs.part import shipped_folders
 from httpbed.programs.recipe import Recipe, digest_of
 
 # A recipe that inherits from another one, and states only what differs.
@@ -194,7 +195,7 @@ def _read(folders: Iterable[Path]) -> Catalog:
     known: dict[str, RecipeSource] = {}
     recipes, replaced = dict[str, Recipe](), dict[str, str]()
     mistakes: list[Mistake] = []
-    groups: list[list[Traversable]] = [protocol.shipped_folders("recipes")]
+    groups: list[list[Traversable]] = [shipped_folders("recipes")]
     groups += [[folder] for folder in folders]
     for several in groups:
         sources, wrong = _sources(several)

@@ -11,8 +11,7 @@ from pydantic import Field
 from httpbed.base.value import Value
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import HttpVersion
-from httpbed.programs import protocol
-from httpbed.programs.protocol import Part
+from httpbed.programs.part import Part, shipped_programs
 
 # Templates of recipes: ``{name}`` stands for a variable, ``{{`` and ``}}`` for a brace.
 #
@@ -196,7 +195,7 @@ def _words(value: str | list[str]) -> list[str]:
 
 def _shipped(name: str) -> Iterator[tuple[str, str]]:
     """Yield name and text of each file of a builtin program."""
-    program = protocol.shipped_programs()[name]
+    program = shipped_programs()[name]
     if program.is_file():
         yield name, program.read_text("utf-8")
         return

@@ -20,7 +20,7 @@ from httpbed.experiment.workload import Capability
 from httpbed.programs import invocation, parsers
 from httpbed.programs.install import Install
 from httpbed.programs.invocation import Run, in_folder
-from httpbed.programs.protocol import LoggedRequest, Part, ProgramReport, RoleName
+from httpbed.programs.part import LoggedRequest, Part, ProgramReport, RoleName
 from httpbed.programs.settings import (
     CongestionControl,
     FixedWindow,
@@ -76,7 +76,10 @@ class ClientLeft(Value):
 
 
 class Recipe(Value):
-    """A recipe, which is an :class:`~httpbed.programs.protocol.Implementation`."""
+    """How a program is started in each of its roles, and how its files are read.
+
+    :meth:`identify`, :meth:`plan` and :meth:`parse` have no effects.
+    """
 
     schema_: Literal[1] = Field(alias="schema")
     name: str = Field(pattern=r"^[a-z][a-z0-9.-]*$")
@@ -246,8 +249,6 @@ class Recipe(Value):
         if knob is None:
             known = ", ".join(sorted(self.knobs)) or "none"
             return f"{self.name} has no knob {name!r}; known: {known}"
-        if value in knob.refused:
-            return f"{name} = {value!r} cannot be measured: {knob.refused[value]}"
         if not knob.accepts(value):
             return f"{name} does not accept {value!r}; use: {knob.domain()}"
         return ""

@@ -17,13 +17,14 @@ from httpbed.experiment.workload import (
     PageVisit,
     UploadCapability,
 )
-from httpbed.programs import invocation, parsers, protocol
+from httpbed.programs import invocation, parsers
 from httpbed.programs.invocation import LISTS, Run
-from httpbed.programs.protocol import (
+from httpbed.programs.part import (
     ORIGIN_VARIABLES,
     REQUEST_VARIABLES,
     UPSTREAM_VARIABLES,
     VARIABLES,
+    shipped_programs,
 )
 from httpbed.programs.recipe import Recipe
 
@@ -141,7 +142,7 @@ def _is_command_line(word: str) -> bool:
 
 
 def _programs(run: Run) -> Iterator[Mistake]:
-    known = sorted(protocol.shipped_programs())
+    known = sorted(shipped_programs())
     for name in sorted(set(run.programs) - set(known)):
         yield Mistake("programs", f"no program {name!r}; known: {', '.join(known)}")
 

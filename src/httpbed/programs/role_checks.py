@@ -14,7 +14,7 @@ from httpbed.experiment.roles import FIXED, TCP_BUFFERS, HttpVersion, Transport,
 from httpbed.experiment.workload import UPLOADS_BY, Capability
 from httpbed.experiment.workload_kinds import parse as workload_of
 from httpbed.programs.catalog import Catalog, unknown
-from httpbed.programs.protocol import RoleName
+from httpbed.programs.part import RoleName
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import RetryKind
 

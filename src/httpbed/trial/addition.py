@@ -24,7 +24,7 @@ from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Topology
 from httpbed.experiment.trial import Record, Trial
 from httpbed.experiment.workload import Workload
-from httpbed.programs.protocol import Part
+from httpbed.programs.part import Part
 from httpbed.trial.attempt_plan import AttemptAddition, CampaignSetup, PlannedClient, TrialPlan
 from httpbed.trial.evidence import AddedEvidence, AddedJudgement, AttemptFiles
 from httpbed.trial.program_roots import Say

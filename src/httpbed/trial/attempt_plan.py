@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from httpbed.base import untrusted_files
 from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.sandbox.sandbox_spec import LINK_FILES, ProcessSpec
-from httpbed.programs.protocol import Part
+from httpbed.programs.part import Part
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, chains
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.base.clock import NS
-from httpbed.programs.protocol import LoggedRequest
+from httpbed.programs.part import LoggedRequest
 from httpbed.trial.evidence import AttemptEvidence
 from httpbed.trial.hops import Chain, NetworkHop
 

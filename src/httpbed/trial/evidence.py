@@ -21,7 +21,7 @@ from httpbed.experiment.roles import TCP_CONTROLS, TcpBuffers
 from httpbed.experiment.trial import Check, HandoverEvent
 from httpbed.experiment.workload import FileTransfer
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
+from httpbed.programs.part import PRIOR_PATH, LoggedRequest, ProgramReport, RoleName
 from httpbed.trial import fairness
 from httpbed.trial.attempt_plan import EVIDENCE, CampaignSetup, TrialPlan, read_object
 from httpbed.trial.content import PRIOR

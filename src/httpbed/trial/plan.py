@@ -28,15 +28,8 @@ from httpbed.experiment.scenario import ClientGroup, Scenario
 from httpbed.experiment.trial import Trial
 from httpbed.experiment.workload import Download, FileTransfer, Upload, Workload
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import (
-    AUTHORITY,
-    KEY_PIN,
-    FileToFetch,
-    Implementation,
-    Part,
-    RoleName,
-    Upstream,
-)
+from httpbed.programs.part import AUTHORITY, KEY_PIN, FileToFetch, Part, RoleName, Upstream
+from httpbed.programs.recipe import Recipe
 from httpbed.trial import addition, hops
 from httpbed.trial.addition import TRIAL_ADDITIONS, PlannedParts
 from httpbed.trial.attempt_plan import (
@@ -309,9 +302,9 @@ def prior_visit(client: Part) -> Part:
     )
 
 
-def part_process(part: Part, implementation: Implementation, owner: str) -> ProcessSpec:
+def part_process(part: Part, recipe: Recipe, owner: str) -> ProcessSpec:
     """Plan a process of the part ``owner``, with the names of the servers it asks."""
-    spec = replace(implementation.plan(part), part=owner)
+    spec = replace(recipe.plan(part), part=owner)
     if part.role == "server":
         return spec
     addresses = [upstream.address for upstream in part.upstreams] or [part.server_address]

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from httpbed.programs.protocol import AUTHORITY, CERTIFICATE, KEY, KEY_PIN, certificate_file
+from httpbed.programs.part import AUTHORITY, CERTIFICATE, KEY, KEY_PIN, certificate_file
 
 Span = tuple[datetime, datetime]
 """First and last time of a certificate."""

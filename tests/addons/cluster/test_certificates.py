@@ -13,7 +13,7 @@ import pytest
 from httpbed.addons.cluster import certificates
 from httpbed.addons.cluster.certificates import CERTIFICATE, KEY, VALID
 from httpbed.base.errors import ConfigError, HostError
-from httpbed.programs.protocol import AUTHORITY
+from httpbed.programs.part import AUTHORITY
 
 NOW = datetime(2026, 11, 24, tzinfo=UTC)
 

@@ -15,10 +15,10 @@ import pytest
 from httpbed.addons.handover.handover_execution import RunningHandovers
 from httpbed.addons.handover.handover_plan import HandoverPlan
 from httpbed.base.errors import BedError
-from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
+from httpbed.experiment.roles import TRIGGER
 from httpbed.trial import plan as bed
 from httpbed.trial.attempt_plan import HANDOVER_STEPS
 from recorded import CATALOG, HANDED_OVER, trial

@@ -10,7 +10,7 @@ import recorded_handover
 from httpbed.addons.handover import handover_metrics as metrics
 from httpbed.addons.handover.handover_evidence import HandoverChange, HandoverEvidence
 from httpbed.addons.handover.handover_model import Handover, handover_of
-from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent
+from httpbed.programs.part import LoggedRequest, MigrationCounts, PathEvent
 from httpbed.trial.evidence import AttemptEvidence
 from planted import ended, logged
 from recorded import HANDED_OVER, chains, recorded_evidence, trial

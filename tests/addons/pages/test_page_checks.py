@@ -17,7 +17,7 @@ from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import OWN_ORIGIN
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 from httpbed.trial import verdict
 from httpbed.trial.attempt_plan import CampaignSetup
 from httpbed.trial.checks import subject

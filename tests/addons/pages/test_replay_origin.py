@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from families import until
-from httpbed.programs import protocol
+from httpbed.programs.part import shipped_programs
 
 HOST = "www.page.test"
 BIG = bytes(range(256)) * 10_000
@@ -47,7 +47,7 @@ def serving(folder: Path, *, skeleton: bool = True) -> Iterator[http.client.HTTP
     (folder / "answers.json").write_text(json.dumps(stated))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
-    with resources.as_file(protocol.shipped_programs()["replay_origin.py"]) as program:
+    with resources.as_file(shipped_programs()["replay_origin.py"]) as program:
         words = [f"--site={folder}", f"--port={port}", f"--log={folder / 'log'}"]
         process = subprocess.Popen([sys.executable, str(program), *words])
     try:

@@ -11,7 +11,7 @@ from httpbed.addons.pages import replay_program as replay_origin
 from httpbed.addons.pages.page_check_table import RECORDING
 from httpbed.addons.pages.replay_program import ReplayLogEntry
 from httpbed.addons.pages.sites.site import RecordedAnswer, Resource, Site
-from httpbed.programs.protocol import LoggedRequest
+from httpbed.programs.part import LoggedRequest
 
 HOST, DIGEST = "www.page.test", "0" * 64
 MS = 10**6

@@ -11,7 +11,7 @@ from httpbed.addons.pages import page_checks
 from httpbed.addons.pages.page import PageLoad
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import PageVisit
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 from httpbed.trial import evidence
 from httpbed.trial.hops import Chain
 from recorded import H3_CLEAN, chains, recorded_evidence

@@ -8,7 +8,7 @@ import pytest
 
 from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.roles import Retry
-from httpbed.programs.protocol import LoggedRequest
+from httpbed.programs.part import LoggedRequest
 from httpbed.trial.checks import protocol
 from httpbed.trial.hops import Chain
 from httpbed.trial.run.clients_and_servers import together

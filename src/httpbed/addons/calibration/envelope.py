@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from httpbed.addons.calibration.cell import Value
 from httpbed.base import units
-from httpbed.base.spellings import TRIGGER
 from httpbed.experiment.impairments.registry import ALL
+from httpbed.experiment.roles import TRIGGER
 
 if TYPE_CHECKING:  # it imports numpy, which only judging needs
     from httpbed.addons.calibration.session import Verdict

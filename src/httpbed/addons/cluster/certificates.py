@@ -17,7 +17,7 @@ from pathlib import Path
 
 from httpbed.base import folders
 from httpbed.base.errors import ConfigError, HostError, Mistake
-from httpbed.programs.protocol import AUTHORITY
+from httpbed.programs.part import AUTHORITY
 
 CERTIFICATE, KEY = "member.pem", "member.key"
 VALID = timedelta(days=365)

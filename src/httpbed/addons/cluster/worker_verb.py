@@ -22,7 +22,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.cli.echo import echo, say
 from httpbed.cli.options import WholeNumber
 from httpbed.cli.verb import verb
-from httpbed.programs.protocol import AUTHORITY
+from httpbed.programs.part import AUTHORITY
 
 MAX_SLOTS = 64
 QUIET = "--no-dashboard --dashboard-address 127.0.0.1:0"

@@ -9,7 +9,7 @@ from typing import Any
 
 from httpbed.addons.field.target import Target
 from httpbed.experiment.roles import HttpVersion
-from httpbed.programs.protocol import authority
+from httpbed.programs.part import authority
 
 CONNECT_S, REQUEST_S = 10.0, 30.0
 """Time limits of the connection's handshake, and of a whole request."""

@@ -25,8 +25,8 @@ from httpbed.addons.handover.handover_deliveries import Bins
 from httpbed.addons.handover.handover_model import AfterBytes, Handover
 from httpbed.addons.handover.handover_steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
 from httpbed.base import untrusted_files
-from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.network_commands import MONITOR, PREFERRED_METRIC
+from httpbed.experiment.roles import TRIGGER
 from httpbed.trial.attempt_plan import HANDOVER_STEPS, LINK_EVENTS
 from httpbed.trial.evidence import AbsencesNs, AddedEvidence
 from httpbed.trial.hops import NetworkHop

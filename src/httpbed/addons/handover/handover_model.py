@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, Tag, model_validator
 
-from httpbed.base import spellings
 from httpbed.base.units import Bytes, Seconds
 from httpbed.base.value import Value, form_by_key
-from httpbed.experiment.roles import ClientRole, HandoverTable, Notices, transport_below
+from httpbed.experiment.roles import TRIGGER, ClientRole, HandoverTable, Notices, transport_below
 from httpbed.experiment.topology import LATEST_CHANGE_S, Topology
 from httpbed.experiment.workload import Download, Workload
 
@@ -155,9 +154,9 @@ class Handover(HandoverTable):
                 " its between"
             )
         for link in topology.links:
-            if any(event.name == spellings.TRIGGER for event in link.events):
+            if any(event.name == TRIGGER for event in link.events):
                 yield (
-                    f"an event of {link.name} is named {spellings.TRIGGER!r}, which the hand-over"
+                    f"an event of {link.name} is named {TRIGGER!r}, which the hand-over"
                     " uses; choose another name"
                 )
         size = workload.body_bytes()

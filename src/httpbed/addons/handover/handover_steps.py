@@ -19,9 +19,9 @@ from httpbed.addons.handover.handover_model import (
     handover_of,
 )
 from httpbed.base import units
-from httpbed.base.spellings import TRIGGER
 from httpbed.bed.network.network_commands import Access
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
+from httpbed.experiment.roles import TRIGGER
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.topology import Delivered, Event, Topology
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from httpbed.programs.protocol import AddedPrograms
+from httpbed.programs.part import AddedPrograms
 
 PROGRAMS = AddedPrograms(name="images", package="httpbed.addons.images", parsers={})

@@ -13,7 +13,7 @@ from typing import Any
 
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.workload import UPLOADS_BY, Method
-from httpbed.programs.protocol import RoleName
+from httpbed.programs.part import RoleName
 from httpbed.programs.recipe import Recipe
 
 NOTHING: Mapping[str, Any] = {}

@@ -19,7 +19,7 @@ from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import OWN_ORIGIN, Workload
-from httpbed.programs.protocol import PageToLoad, Part
+from httpbed.programs.part import PageToLoad, Part
 from httpbed.trial.addition import PlannedParts, TrialAddition
 from httpbed.trial.attempt_plan import AttemptAddition, CampaignSetup, RunningAddition
 from httpbed.trial.evidence import AddedEvidence, AddedJudgement, AttemptFiles

@@ -36,7 +36,7 @@ from httpbed.addons.pages.sites.site import Site
 from httpbed.experiment.check import CONNECTION_COUNT, RESUMPTION, STATUS
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import PageVisit
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 from httpbed.trial import client_requests
 from httpbed.trial.client_requests import RequestLog
 from httpbed.trial.evidence import AttemptEvidence

@@ -24,8 +24,7 @@ from httpbed.addons.pages.sites.site import Site
 from httpbed.base import untrusted_files
 from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, Ports, ProcessSpec
 from httpbed.experiment.trial import Check
-from httpbed.programs import protocol
-from httpbed.programs.protocol import REPLAY_PORT, LoggedRequest, Part
+from httpbed.programs.part import REPLAY_PORT, LoggedRequest, Part, shipped_programs
 
 ROOT = "replay-origin"
 """Name of its root filesystem."""
@@ -74,7 +73,7 @@ def process(part: Part) -> ProcessSpec:
         host=part.host,
         root=ROOT,
         part=folder,
-        files={f"{folder}/{_PROGRAM}": protocol.shipped_programs()[_PROGRAM].read_text("utf-8")},
+        files={f"{folder}/{_PROGRAM}": shipped_programs()[_PROGRAM].read_text("utf-8")},
         stdout=f"{folder}/{_OUTPUT}",
         stderr=f"{folder}/{_OUTPUT}",
         ready=Ports(tcp=(REPLAY_PORT,)),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from httpbed.base import untrusted_files
 from httpbed.base.addon import load, refuse_duplicates
-from httpbed.programs.protocol import ADDED_PROGRAMS, LoggedRequest, ProgramReport
+from httpbed.programs.part import ADDED_PROGRAMS, LoggedRequest, ProgramReport
 
 UNREADABLE = (
     ValueError,

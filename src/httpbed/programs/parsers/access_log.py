@@ -15,7 +15,7 @@ from typing import Any
 
 from httpbed.base import untrusted_files
 from httpbed.programs.parsers import UNREADABLE, reason
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 
 PROTOCOLS = {
     "HTTP/1.1": "1.1",

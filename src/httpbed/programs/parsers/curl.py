@@ -15,7 +15,7 @@ from typing import Any
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
 from httpbed.programs.parsers import seconds
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 
 TIMES = {
     "client_total_time": "time_total",

@@ -23,7 +23,7 @@ from typing import TextIO
 
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 
 NO_ERROR = 0x100
 """H3_NO_ERROR (RFC 9114 section 8.1)."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
 from httpbed.programs.parsers import UNREADABLE, lines_of, reason
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 
 LOG_FILE = "h2load-requests.tsv"
 VERSIONS = {"h2": "2", "http/1.1": "1.1"}

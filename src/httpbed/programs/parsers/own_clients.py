@@ -15,7 +15,7 @@ from httpbed.base import untrusted_files
 from httpbed.base.clock import NS
 from httpbed.experiment.metric import Observation
 from httpbed.programs.parsers import count, seconds
-from httpbed.programs.protocol import LoggedRequest, MigrationCounts, PathEvent, ProgramReport
+from httpbed.programs.part import LoggedRequest, MigrationCounts, PathEvent, ProgramReport
 
 # Path events and migration counts in the output of httpbed's own clients.
 #

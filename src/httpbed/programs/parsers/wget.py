@@ -19,7 +19,7 @@ from pathlib import Path
 
 from httpbed.base import untrusted_files
 from httpbed.programs.parsers import lines_of
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 
 _ATTEMPT = re.compile(
     r"^--\d{4}-\d\d-\d\d [0-9:]{8}--  (?:\(try: *\d+\)  )?(?P<url>\S+)$", re.MULTILINE

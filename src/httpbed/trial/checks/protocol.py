@@ -23,7 +23,7 @@ from httpbed.experiment.check import (
 from httpbed.experiment.roles import HttpVersion
 from httpbed.experiment.trial import Check
 from httpbed.experiment.workload import FileTransfer
-from httpbed.programs.protocol import LoggedRequest
+from httpbed.programs.part import LoggedRequest
 from httpbed.trial import client_requests
 from httpbed.trial.client_requests import RequestLog
 from httpbed.trial.evidence import AttemptEvidence, JudgedAttempt

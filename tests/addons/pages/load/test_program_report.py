@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.addons.pages.load import program_report as chromium
 from httpbed.programs import catalog, parsers
-from httpbed.programs.protocol import ProgramReport
+from httpbed.programs.part import ProgramReport
 from recorded import FOLDER
 
 CHROMIUM = FOLDER / "chromium-headless-shell-156.0.8078.79"

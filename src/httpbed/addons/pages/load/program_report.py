@@ -8,7 +8,7 @@ from pathlib import Path
 from httpbed.addons.pages.load import driver_output, timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.base import untrusted_files
-from httpbed.programs.protocol import LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
 
 DRIVER_OUTPUT = "driver-output.txt"
 """File with the driver's standard error, as recipes name it."""

@@ -19,7 +19,7 @@ from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.sandbox_spec import PartSpec, Ports, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.programs.catalog import Catalog
-from httpbed.programs.protocol import NO_PAGE, Part
+from httpbed.programs.part import NO_PAGE, Part
 from httpbed.trial import program_roots
 from httpbed.trial.plan import SANDBOX_BYTES
 

@@ -27,7 +27,7 @@ from httpbed.addons.pages.sites import content_types
 from httpbed.base.errors import Mistake
 from httpbed.base.value import Value
 from httpbed.experiment.workload import OWN_ORIGIN
-from httpbed.programs.protocol import PRIOR_PATH
+from httpbed.programs.part import PRIOR_PATH
 
 SITE_FILE = "site.json"
 FILES = "files"

@@ -1,7 +1,6 @@
-"""The plugin interface: what httpbed asks an implementation, in three methods without effects.
+"""A part of a trial, which is a program in a role, and what the program's files report.
 
-``identify`` returns the command that reports the program's version. ``plan`` returns the command
-for a role. ``parse`` reads the files that the program left. Implementations start no process.
+A recipe plans the command of a part, and reads the files that the part left. It starts no process.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal, Protocol
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Literal
 
 from httpbed.base.addon import Seam
-from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER
 from httpbed.experiment.kept import KEYS
 
 if TYPE_CHECKING:
@@ -351,27 +350,6 @@ class ProgramReport:
     """Answered requests of the visit before the measured one; their times have no meaning."""
     remarks: tuple[str, ...] = ()
     """What the program did not report and no request depends on."""
-
-
-class Implementation(Protocol):
-    """A program that can take a role."""
-
-    @property
-    def name(self) -> str:
-        """Name in experiment files."""
-        ...
-
-    def identify(self) -> ProcessSpec | None:
-        """Return the command that reports its version; None if no such command is known."""
-        ...
-
-    def plan(self, part: Part) -> ProcessSpec:
-        """Return the command that starts it for its part."""
-        ...
-
-    def parse(self, role: RoleName, folder: Path) -> ProgramReport:
-        """Read the files in its folder."""
-        ...
 
 
 # The programs that come with httpbed: the core's, and those that addons bring.
