@@ -21,7 +21,7 @@ def cast(client: object, server: object, **others: object) -> dict[str, Any]:
 
 def result(scenario: dict[str, Any], *folders: Path) -> dict[str, str]:
     mistakes = role_mistakes(catalog.load(folders), scenario)
-    return {format_path(mistake.path): mistake.reason for mistake in mistakes}
+    return {format_path(mistake.at): mistake.reason for mistake in mistakes}
 
 
 @pytest.mark.parametrize(

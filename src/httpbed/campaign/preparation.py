@@ -173,7 +173,7 @@ def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake
         values = level_values(read.document, levels)
         parts = {part: fill(read.document.get(part), values) for part in SCENARIO_PARTS}
         for mistake in role_checks.role_mistakes(catalog, parts):
-            document, path = read.document, mistake.path
+            document, path = read.document, mistake.at
             yield parser.mistake_at(document, path, levels, mistake.reason, mistake.remedy)
 
     if not read.treatments:

@@ -20,7 +20,7 @@ from httpbed.experiment.factorial_mistakes import unknown_factor, unknown_level
 
 @dataclass(frozen=True)
 class TableProblem:
-    """What is wrong with a claim or a declared figure, at a key of its table."""
+    """What is wrong at a key of a table, such as a claim, a figure, or the tables of a scenario."""
 
     at: KeyPath
     """Keys below the table."""

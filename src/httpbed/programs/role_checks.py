@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
+from httpbed.experiment.document import Document, KeyPath
 from httpbed.experiment.roles import FIXED, TCP_BUFFERS, HttpVersion, Transport, transport_below
+from httpbed.experiment.stated_tables import TableProblem
 from httpbed.experiment.workload import UPLOADS_BY, Capability
 from httpbed.experiment.workload_kinds import parse as workload_of
 from httpbed.programs.catalog import Catalog, unknown
 from httpbed.programs.part import RoleName
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import RetryKind
-
-Path = tuple[str | int, ...]
-Document = Mapping[str, Any]
 
 _VERSIONS = get_args(HttpVersion)
 OF_ORIGINS: frozenset[Capability] = frozenset({"page", "page: repeat view"})
@@ -57,19 +56,10 @@ _MULTIPLEXED = frozenset({"2", "3"})
 
 
 @dataclass(frozen=True)
-class RoleMistake:
-    """Something that a program cannot do in its role."""
-
-    path: Path
-    reason: str
-    remedy: str = ""
-
-
-@dataclass(frozen=True)
 class _RoleAssignment:
     """One role of a scenario's document."""
 
-    path: Path
+    path: KeyPath
     role: RoleName
     document: Document
     http_version: str | None
@@ -94,7 +84,7 @@ class _RoleAssignment:
         return not set(UPLOADS_BY.values()).isdisjoint(self.needs)
 
 
-def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[RoleMistake]:
+def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[TableProblem]:
     """Yield each mistake in the roles of a scenario's document."""
     for assigned in _assignments(scenario):
         name = assigned.document.get("implementation")
@@ -104,10 +94,10 @@ def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[RoleMistake]
         recipe = catalog.recipes.get(name)
         if recipe is None:
             suited = (one.name for one in catalog.recipes.values() if assigned.role in one.roles)
-            yield RoleMistake(path, *unknown(name, suited))
+            yield TableProblem(path, *unknown(name, suited))
         elif assigned.role not in recipe.roles:
             roles = ", ".join(recipe.roles)
-            yield RoleMistake(path, f"{recipe.name} cannot be a {assigned.role}, only {roles}")
+            yield TableProblem(path, f"{recipe.name} cannot be a {assigned.role}, only {roles}")
         else:
             yield from _version_mistakes(assigned, recipe)
             yield from _workload_mistakes(assigned, recipe)
@@ -129,7 +119,9 @@ def _assignments(scenario: Document) -> Iterator[_RoleAssignment]:
         yield from _assignments_of(("competitors", index), roles, own_workload)
 
 
-def _assignments_of(path: Path, roles: Document, workload: Document) -> Iterator[_RoleAssignment]:
+def _assignments_of(
+    path: KeyPath, roles: Document, workload: Document
+) -> Iterator[_RoleAssignment]:
     client, server = _table(roles.get("client")), _table(roles.get("server"))
     listed = roles.get("proxies")
     proxies = [_table(proxy) for proxy in listed] if isinstance(listed, list) else []
@@ -179,28 +171,28 @@ def _needs(workload: Document) -> tuple[Capability, ...]:
         return ()
 
 
-def _version_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+def _version_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[TableProblem]:
     version, upstream = assigned.http_version, assigned.upstream_http_version
     if version and version not in recipe.http_versions:
         speaks = ", ".join(recipe.http_versions)
         reason = f"{recipe.name} speaks {speaks} as a {assigned.role}, not {version}"
         path = (*assigned.path[:-1], "client", "http_version")
         is_proxy = assigned.role == "proxy"
-        yield RoleMistake((*assigned.path, "implementation") if is_proxy else path, reason)
+        yield TableProblem((*assigned.path, "implementation") if is_proxy else path, reason)
     if upstream and upstream not in recipe.upstream_http_versions:
         speaks = ", ".join(recipe.upstream_http_versions)
         reason = f"{recipe.name} speaks {speaks} upstream, not {upstream}"
-        yield RoleMistake((*assigned.path, "http_version"), reason)
+        yield TableProblem((*assigned.path, "http_version"), reason)
 
 
-def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[TableProblem]:
     if assigned.role == "proxy" and RECORDED in assigned.needs:
         reason = "no proxy has the names and certificates of a recorded page's origins"
-        yield RoleMistake(assigned.path, reason, "leave proxies out, or load another page")
+        yield TableProblem(assigned.path, reason, "leave proxies out, or load another page")
         return
     if assigned.role == "proxy" and assigned.uploads:
         reason = "no proxy can be in an upload's path: httpbed does not observe what it passes on"
-        yield RoleMistake(assigned.path, reason, "leave proxies out, or download")
+        yield TableProblem(assigned.path, reason, "leave proxies out, or download")
         return
     of_client = [need for need in assigned.needs if need != RECORDED]
     needs = of_client if assigned.role == "client" else _of_servers(assigned.needs)
@@ -212,60 +204,60 @@ def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Ro
             path = ("workload", *_REQUESTED_BY.get(need, ()))
             by_other = need in UPLOADS_BY.values() and methods
             instead = f'set method = "{methods[0]}", or ' if by_other else ""
-            yield RoleMistake(path, reason, f"{instead}choose another program or another workload")
+            yield TableProblem(path, reason, f"{instead}choose another program or another workload")
     version = assigned.http_version
     if assigned.role == "client" and "connections" in needs and version in _MULTIPLEXED:
         reason = f"{recipe.name} uses one connection for all requests in HTTP/{version}"
         if "connections" in recipe.workloads:
             remedy = "exclude these treatments, or delete connections; HTTP/1.1 takes several"
-            yield RoleMistake(("workload", "connections"), reason, remedy)
+            yield TableProblem(("workload", "connections"), reason, remedy)
 
 
-def _visit_mistakes(assigned: _RoleAssignment) -> Iterator[RoleMistake]:
+def _visit_mistakes(assigned: _RoleAssignment) -> Iterator[TableProblem]:
     """Yield a mistake for a visit that another setting of workload or roles makes impossible."""
     if assigned.role != "client":
         return
     if "page: discovery" in assigned.needs and assigned.http_version not in {"3", None}:
         path = (*assigned.path, "http_version")
         reason = f"a discovery visit discovers HTTP/3, not HTTP/{assigned.http_version}"
-        yield RoleMistake(path, reason, 'say "3", or choose another visit')
+        yield TableProblem(path, reason, 'say "3", or choose another visit')
     unrecorded = [need for need in assigned.needs if need in UNRECORDED]
     if "recorded page" in assigned.needs and unrecorded:
         reason = f"a recorded page has only its recorded headers, so no {unrecorded[0]}"
-        yield RoleMistake(("workload", "visit"), reason, "choose another visit or another page")
+        yield TableProblem(("workload", "visit"), reason, "choose another visit or another page")
 
 
 def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
     return [need for need in needs if need in OF_SERVERS]
 
 
-def _retry_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+def _retry_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[TableProblem]:
     """Yield a mistake for a retry that the program cannot do, or for a workload of many files."""
     retry, path = assigned.retry, (*assigned.path, "retry")
     if assigned.role == "server" and retry == "resume" and not recipe.ranges:
         reason = f"{recipe.name} sends whole files only, so no download can be resumed"
         remedy = "choose another server, or set the client's retry to restart"
-        yield RoleMistake((*assigned.path, "implementation"), reason, remedy)
+        yield TableProblem((*assigned.path, "implementation"), reason, remedy)
     if assigned.role != "client" or retry not in get_args(RetryKind):
         return
     if retry not in recipe.retrying.able():
         can = " or ".join(("none", *recipe.retrying.able()))
         remedy = f"say {can}, or choose another client"
-        yield RoleMistake(path, f"{recipe.name} cannot {retry} a failed download", remedy)
+        yield TableProblem(path, f"{recipe.name} cannot {retry} a failed download", remedy)
     if beyond := [need for need in assigned.needs if need != "download"]:
         reason = f"a client with a retry fetches one file once, not {', '.join(beyond)}"
-        yield RoleMistake(path, reason, "delete retry, or choose a workload of one file")
+        yield TableProblem(path, reason, "delete retry, or choose a workload of one file")
 
 
-def _knob_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+def _knob_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[TableProblem]:
     for name, value in _table(assigned.document.get("knobs")).items():
         if name in recipe.knobs and not isinstance(value, str):
             continue
         if reason := recipe.refuses_knob(name, str(value)):
-            yield RoleMistake((*assigned.path, "knobs", name), reason)
+            yield TableProblem((*assigned.path, "knobs", name), reason)
 
 
-def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[RoleMistake]:
+def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[TableProblem]:
     """Yield a mistake for an algorithm that the program would ignore, such as one fixed for QUIC.
 
     The congestion control of an end that sends no bodies does not matter, so any of the kernel's
@@ -279,10 +271,10 @@ def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Rol
     if assigned.role == receiver and algorithm in {*control.allowed("tcp"), FIXED}:
         return
     if reason := recipe.refuses_control(assigned.transport, algorithm):
-        yield RoleMistake((*assigned.path, "congestion_control"), reason)
+        yield TableProblem((*assigned.path, "congestion_control"), reason)
 
 
-def _buffer_mistakes(assigned: _RoleAssignment) -> Iterator[RoleMistake]:
+def _buffer_mistakes(assigned: _RoleAssignment) -> Iterator[TableProblem]:
     """Yield a mistake for a TCP buffer of a client or server over QUIC: it would change nothing."""
     if assigned.role == "proxy" or assigned.transport == "tcp":
         return
@@ -290,27 +282,27 @@ def _buffer_mistakes(assigned: _RoleAssignment) -> Iterator[RoleMistake]:
         if assigned.document.get(name) is not None:
             reason = f"the {assigned.role} has no TCP socket over HTTP/3"
             remedy = "delete it, or exclude these treatments"
-            yield RoleMistake((*assigned.path, name), reason, remedy)
+            yield TableProblem((*assigned.path, name), reason, remedy)
 
 
 def _chain_mistakes(
     assigned: _RoleAssignment, recipe: Recipe, catalog: Catalog
-) -> Iterator[RoleMistake]:
+) -> Iterator[TableProblem]:
     """Yield a mistake for half a tunnel, and for a server that a proxy cannot work with."""
     path = (*assigned.path, "implementation")
     if assigned.role == "proxy" and recipe.next_proxy not in {None, assigned.next_proxy}:
-        yield RoleMistake(path, f"{recipe.name} needs {recipe.next_proxy} as the next proxy")
+        yield TableProblem(path, f"{recipe.name} needs {recipe.next_proxy} as the next proxy")
     near = sorted(one.name for one in catalog.recipes.values() if one.next_proxy == recipe.name)
     if assigned.role == "proxy" and near and assigned.previous_proxy not in near:
         reason = f"{recipe.name} accepts requests only from {' or '.join(near)}"
-        yield RoleMistake(path, reason, f"put {near[0]} before it")
+        yield TableProblem(path, reason, f"put {near[0]} before it")
     before, after, version = assigned.previous_proxy, assigned.next_proxy, assigned.http_version
     if assigned.role == "server" and not recipe.works_behind(before, version):
         reason = f"{recipe.name} does not work behind {before} over HTTP/{version}"
-        yield RoleMistake(path, reason, "choose another HTTP version between them, or server")
+        yield TableProblem(path, reason, "choose another HTTP version between them, or server")
     if assigned.role == "client" and not recipe.works_through(after, version):
         reason = f"{recipe.name} does not work through {after} over HTTP/{version}"
-        yield RoleMistake(path, reason, "choose another client")
+        yield TableProblem(path, reason, "choose another client")
 
 
 def _version(stated: object) -> str | None:

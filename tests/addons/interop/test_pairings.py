@@ -124,7 +124,7 @@ def test_a_tunnel_has_both_ends() -> None:
         assert names[1:] == ([wanted] if wanted else [])
     alone = Pairing("curl", "3", "nginx", (ProxyHop("envoy-tunnel", "3"),))
     (found,) = role_checks.role_mistakes(CATALOG, alone.document(1000))
-    assert found.path == ("roles", "proxies", 0, "implementation")
+    assert found.at == ("roles", "proxies", 0, "implementation")
     assert found.reason == "envoy-tunnel needs envoy-masque as the next proxy"
 
 
@@ -133,7 +133,7 @@ def test_a_server_behind_a_proxy_that_cannot_use_it_is_refused() -> None:
     for version, refused in (("1.1", False), ("2", True), ("3", True)):
         pairing = Pairing("curl", "3", "envoy", (ProxyHop("caddy", version),))
         found = [
-            mistake.path for mistake in role_checks.role_mistakes(CATALOG, pairing.document(1000))
+            mistake.at for mistake in role_checks.role_mistakes(CATALOG, pairing.document(1000))
         ]
         assert found == [("roles", "server", "implementation")] * refused
         assert (pairing in EVERY) is not refused
