@@ -46,7 +46,7 @@ class PartialDesign:
     """Levels of the base treatments of the report."""
     whole: bool
     """Whether no group or exclusion was skipped."""
-    unreadable: Collection[str] = ()
+    unreadable: Collection[str]
     """Factors with mistakes of their own; no other mistake of theirs is reported."""
 
     def most(self) -> int:
@@ -62,7 +62,7 @@ class PartialDesign:
 
 
 def readable_design(
-    document: Mapping[str, Any], factors: Factors, unreadable: Collection[str] = ()
+    document: Mapping[str, Any], factors: Factors, unreadable: Collection[str]
 ) -> PartialDesign:
     """Return the readable part of a document's design."""
     groups, exclusions = (_entries(document.get(name, [])) for name in ("groups", "exclude"))
@@ -312,17 +312,17 @@ MAX_TRIALS = 200_000
 """Two days, if each trial takes a second."""
 
 
-def size_mistakes(design: PartialDesign, blocks: int) -> Iterator[Mistake]:
+def size_mistakes(factors: Factors, groups: Sequence[Group], blocks: int) -> Iterator[Mistake]:
     """Yield what is wrong with the size of a design, which is not made for that."""
-    treatments = design.most()
+    treatments = factorial.most(factors, groups)
     if treatments > MAX_TREATMENTS:
-        sizes = first_names([f"{name} {len(levels)}" for name, levels in design.factors.items()])
+        sizes = first_names([f"{name} {len(levels)}" for name, levels in factors.items()])
         reason = (
             f"the design has {treatments} treatments (levels: {sizes}), each of which is checked;"
             f" the limit is {MAX_TREATMENTS}"
         )
         remedy = "use fewer levels, or groups of those that the question needs together"
-        yield Mistake("groups" if design.groups else "factors", reason, remedy)
+        yield Mistake("groups" if groups else "factors", reason, remedy)
     elif treatments * blocks > MAX_TRIALS:
         reason = f"the design has {treatments * blocks} trials; the limit is {MAX_TRIALS}"
         yield Mistake("replicates", reason, "use fewer blocks or levels, or several experiments")

@@ -11,7 +11,7 @@ import difflib
 import functools
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -54,7 +54,7 @@ class ParsedExperiment:
     experiment: Experiment | None = None
     """None if the header has mistakes."""
     mistakes: tuple[Mistake, ...] = ()
-    treatments: tuple[dict[str, str], ...] = field(default=())
+    treatments: tuple[dict[str, str], ...] = ()
     """Every treatment, valid or not; empty if factors or groups cannot be read."""
 
 
@@ -87,12 +87,8 @@ def read_stored(text: str) -> ParsedExperiment:
 def _of_valid(document: ExperimentDocument) -> ParsedExperiment:
     experiment, mistakes = _header(_readable(document))
     if experiment:
-        design = factorial_mistakes.readable_design(document, experiment.factors)
-        if design.most() > factorial_mistakes.MAX_TREATMENTS:
-            return ParsedExperiment(
-                document, None, tuple(factorial_mistakes.size_mistakes(design, 1))
-            )
-    return ParsedExperiment(document, experiment, mistakes)
+        mistakes = (*factorial_mistakes.size_mistakes(experiment.factors, experiment.groups, 1),)
+    return ParsedExperiment(document, None if mistakes else experiment, mistakes)
 
 
 def _read(text: str, check: Callable[[ExperimentDocument], ParsedExperiment]) -> ParsedExperiment:
@@ -118,7 +114,8 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
     if factors or "factors" not in document:  # unreadable factors are reported on their own
         mistakes += factorial_mistakes.report_mistakes(document.get("report"), factors, unreadable)
     design = factorial_mistakes.readable_design(document, factors, unreadable)
-    mistakes += factorial_mistakes.size_mistakes(design, experiment.blocks if experiment else 1)
+    groups, blocks = [*design.groups.values()], experiment.blocks if experiment else 1
+    mistakes += factorial_mistakes.size_mistakes(factors, groups, blocks)
     treatments: tuple[dict[str, str], ...] = ()
     if design.most() <= factorial_mistakes.MAX_TREATMENTS:
         treatments = design.treatments()

@@ -33,7 +33,8 @@ _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 
 
-def _compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Any:
+    """Return a recipe's regular expression, as RE2 has it; raises ValueError if it has none."""
     try:
         return re2.compile(pattern, _OPTIONS)
     except re2.error as error:
@@ -45,12 +46,12 @@ def _compiled(pattern: str) -> Any:
 
 
 def _is_pattern(pattern: str) -> str:
-    _compiled(pattern)
+    compiled(pattern)
     return pattern
 
 
 def _has_a_version_group(pattern: str) -> str:
-    if "version" not in _compiled(pattern).groupindex:
+    if "version" not in compiled(pattern).groupindex:
         raise ValueError("has no group (?P<version>...)")
     return pattern
 
@@ -60,22 +61,6 @@ Pattern = Annotated[_Short, AfterValidator(_is_pattern)]
 """A regular expression."""
 VersionPattern = Annotated[_Short, AfterValidator(_has_a_version_group)]
 """A regular expression with a group ``version``."""
-
-
-def version_in(pattern: str, output: str) -> str | None:
-    """Return what the group ``version`` matches first in a program's output; None if nothing."""
-    match = _compiled(pattern).search(output)
-    return match["version"] if match else None
-
-
-def matches_part(pattern: str, output: str) -> bool:
-    """Whether a pattern matches somewhere in a program's output."""
-    return _compiled(pattern).search(output) is not None
-
-
-def matches_all(pattern: str, value: str) -> bool:
-    """Whether a pattern matches a value as a whole."""
-    return _compiled(pattern).fullmatch(value) is not None
 
 
 RetryKind = Literal["restart", "resume"]
@@ -109,7 +94,7 @@ class Knob(Value):
     def accepts(self, value: str) -> bool:
         """Return whether the program accepts a value."""
         if self.pattern is not None:
-            return matches_all(self.pattern, value)
+            return compiled(self.pattern).fullmatch(value) is not None
         return value in self.levels
 
     def domain(self) -> str:
@@ -277,7 +262,8 @@ class VersionCommand(Value):
 
         The program may print anything. What is long or has control characters is no version.
         """
-        found = version_in(self.pattern, output)
+        match = compiled(self.pattern).search(output)
+        found: str | None = match["version"] if match else None
         is_one = found is not None and found.isprintable() and len(found) <= MAX_VERSION_CHARACTERS
         return found if is_one else None
 
@@ -298,7 +284,7 @@ class VersionCommand(Value):
                 what = ABILITIES.get(ability, ability)
                 yield f"is version {version}, and {what} needs {least} or later"
         for one, shown in self.shows.items():
-            if one in wanted and not matches_part(shown, output):
+            if one in wanted and not compiled(shown).search(output):
                 yield f"was built without HTTP/{one}"
 
 
