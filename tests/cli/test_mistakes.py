@@ -27,7 +27,7 @@ import stored_campaigns
 from command_line import Command
 from httpbed.base import digests
 from httpbed.base.errors import HostError
-from httpbed.campaign import run
+from httpbed.campaign import campaign_setup
 from httpbed.store.layout import DESIGN, EXPERIMENT, MANIFEST
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "mistakes").glob("*.txt"))
@@ -154,7 +154,7 @@ def test_a_mistake_has_its_message_and_exit_code_and_changes_nothing(
     before = _content(folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(run, "prepare", _refuse_to_build)
+    monkeypatch.setattr(campaign_setup, "prepare", _refuse_to_build)
     code, out, err = httpbed(*shlex.split(mistake.words))
     lines = err.replace(str(folder), HERE).splitlines()
     assert (code, out) == (mistake.code, ""), err

@@ -16,8 +16,14 @@ from httpbed.addons.pages.page_run import end_connections
 from httpbed.bed.network import network_plan, running_network
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.sandbox.sandbox_spec import LINK, PartSpec, ProcessSpec, SandboxSpec, executable
+from httpbed.bed.sandbox.sandbox_spec import (
+    LINK,
+    TOOLS,
+    PartSpec,
+    ProcessSpec,
+    SandboxSpec,
+    executable,
+)
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.experiment.workload import PageVisit

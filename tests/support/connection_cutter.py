@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import TOOLS, ProcessSpec
 from httpbed.bed.sandbox.supervisor import RefusalError, Supervisor
 from httpbed.trial.attempt_plan import PlannedClient
 from httpbed.trial.run import clients_and_servers as trial_clients

@@ -14,12 +14,12 @@ from typing import Any
 from httpbed.bed.network import running_network
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import Dialogue, run_tool
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
     PROBE,
+    TOOLS,
     TRIAL_FOLDER,
     Ports,
     ProcessSpec,

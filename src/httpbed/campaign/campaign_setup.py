@@ -21,10 +21,10 @@ from httpbed.base.errors import ConfigError, HostError, Mistake
 from httpbed.bed import doctor
 from httpbed.bed.machine import facts, scratch
 from httpbed.bed.network import link_file
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
     SANDBOX,
+    TOOLS,
     PartSpec,
     ProcessSpec,
     SandboxSpec,

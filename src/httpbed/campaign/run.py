@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from httpbed.base.units import format_count, format_share
 from httpbed.bed.machine import machine_load
@@ -106,11 +106,8 @@ MAX_EARLIER = 1000
 """Attempts that show what the next ones need."""
 
 
-class Execute(Protocol):
-    """Runs trials, and returns those that a busy machine left without a valid attempt."""
-
-    def __call__(self, work: Sequence[Work], /) -> Coroutine[Any, Any, list[Work]]:
-        """Run these trials."""
+Execute = Callable[[Sequence[Work]], Coroutine[Any, Any, list[Work]]]
+"""Runs trials, and returns those that a busy machine left without a valid attempt."""
 
 
 @dataclass

@@ -131,11 +131,10 @@ def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Results]
 
     :raises ConfigError: with these mistakes and those of the campaigns.
     """
-    from httpbed.cli import campaign_folders
     from httpbed.store import layout
 
     with collected(mistakes):
-        campaigns = campaign_folders.read(directories)
+        campaigns = options.read_campaigns(directories)
     require_none(mistakes)
     for line in (
         line for one in campaigns for line in layout.damage_lines(one.damaged, one.directory)
@@ -198,11 +197,10 @@ def _archive_folder(others: Sequence[str], output: Path | None) -> Path:
 
 
 def _archive(directories: tuple[Path, ...], output: Path, *, as_json: bool) -> None:
-    from httpbed.cli import campaign_folders
     from httpbed.report.phrasing import listed
     from httpbed.store import archive
 
-    require_none(campaign_folders.named_twice(directories))
+    require_none(options.named_twice(directories))
     merged = archive.merge(directories, output)
     if as_json:
         echo(json.dumps(_archive_values(merged, output)))

@@ -23,7 +23,6 @@ from httpbed.base import folders
 from httpbed.base.addon import Group, Verb, addons, missing_addon, refuse_duplicates
 from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
 from httpbed.bed.machine import unprivileged
-from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
 from httpbed.cli.verb import VerbGroup, command_of, no_verb, of_url
 
@@ -202,7 +201,7 @@ def _run(termination: Termination) -> int:
             os.umask(users | NOT_WRITABLE)
     try:
         _require_memory()
-        library_settings.apply()
+        _set_for_libraries()
         code = cli.main(prog_name="httpbed", standalone_mode=False)
     except SystemExit as ended:  # raised by click after a completion, and without stdout's reader
         code = EXIT_PIPE if ended.code else 0
@@ -217,6 +216,28 @@ def _run(termination: Termination) -> int:
     except Exception as error:  # noqa: BLE001 - unexpected ones are raised again
         code = _expected_failure(error)
     return code or 0
+
+
+def _set_for_libraries() -> None:
+    """Set what libraries read when they are imported, unless the user has set it."""
+    for name, value in _library_settings().items():
+        os.environ.setdefault(name, value)
+
+
+def remove_library_settings() -> None:
+    """Remove these variables, so that a command of the user does not see them."""
+    for name, value in _library_settings().items():
+        if os.environ.get(name) == value:
+            del os.environ[name]
+
+
+def _library_settings() -> dict[str, str]:
+    return {
+        # Without this, matplotlib writes its font cache outside httpbed's folders.
+        "MPLCONFIGDIR": str(folders.cache() / "matplotlib"),
+        # Otherwise pydantic reads the metadata of every installed package to find plugins.
+        "PYDANTIC_DISABLE_PLUGINS": "__all__",
+    }
 
 
 def _terminated(termination: Termination) -> int:

@@ -6,9 +6,11 @@ Options about an experiment are in :mod:`httpbed.cli.experiment_argument`.
 from __future__ import annotations
 
 import difflib
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +18,9 @@ from httpbed.base import units
 from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, collected, require_none
 from httpbed.store import campaign_folder
+
+if TYPE_CHECKING:  # it imports pyarrow
+    from httpbed.store.results import Results
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
@@ -235,6 +240,35 @@ def _open(path: Path, context: click.Context) -> None:
 
 
 CAMPAIGN = CheckedPath(_open)
+
+
+def read_campaigns(directories: Sequence[Path]) -> list[Results]:
+    """Read campaigns.
+
+    Raises:
+        ConfigError: With the mistakes of all folders.
+    """
+    from httpbed.store import query
+
+    mistakes, campaigns = named_twice(directories), list["Results"]()
+    twice = {mistake.place for mistake in mistakes}
+    for directory in dict.fromkeys(directories):
+        if str(directory) in twice:
+            continue
+        with collected(mistakes):
+            campaigns.append(query.read(directory))
+    require_none(mistakes)
+    return campaigns
+
+
+def named_twice(directories: Sequence[Path]) -> list[Mistake]:
+    """Return a mistake for each name of a folder that the command line names twice."""
+    times = Counter(map(os.path.realpath, directories))  # which accepts loops of links
+    return [
+        Mistake(str(directory), "is named twice", "name each campaign once")
+        for directory in dict.fromkeys(directories)
+        if times[os.path.realpath(directory)] > 1
+    ]
 
 
 # Completion of names in a shell. Each function returns the known names that begin with what is

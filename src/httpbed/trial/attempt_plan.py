@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from httpbed.base import untrusted_files
-from httpbed.bed.network.network_processes import NetworkProcesses
-from httpbed.bed.sandbox.sandbox_spec import LINK_FILES, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import LINK_FILES, NetworkProcesses, ProcessSpec
 from httpbed.programs.part import Part
 from httpbed.trial.hops import Chain, HopPath, NetworkHop, chains
 
@@ -43,8 +42,6 @@ EVIDENCE = "evidence.json"
 """Exits, bodies, pressure and what else the runner observed."""
 LINK_EVENTS = "link-events.jsonl"
 """The emulator's events that say what happened to a link, and when."""
-HANDOVER_STEPS = "handover.jsonl"
-"""A line for each hand-over step that was carried out; times by CLOCK_MONOTONIC."""
 
 
 def read_object(artifacts: Path, name: str) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from httpbed.base import untrusted_files
 from httpbed.bed.network.kernel import READINGS
-from httpbed.bed.network.network_processes import counters_file
-from httpbed.bed.sandbox.sandbox_spec import Exit
+from httpbed.bed.sandbox.sandbox_spec import Exit, counters_file
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.roles import TCP_CONTROLS, TcpBuffers

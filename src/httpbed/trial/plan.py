@@ -12,9 +12,9 @@ from httpbed.bed.network.emulator import SPIN_US, PacketRecords
 from httpbed.bed.network.link_file import LinkFile
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
+    TOOLS,
     TRIAL_FOLDER,
     PartSpec,
     ProcessSpec,

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from httpbed.base.errors import HostError
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox import sandbox_spec
-from httpbed.bed.sandbox.sandbox_spec import PartSpec
+from httpbed.bed.sandbox.sandbox_spec import TOOLS, PartSpec
 from httpbed.bed.toolbox import compiled, elf, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Contents, ProgramIdentity, Root
 from httpbed.programs import install

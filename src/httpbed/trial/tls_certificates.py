@@ -60,7 +60,7 @@ def ensure_for_guests(origins: Collection[str] = ()) -> Path:
 
 
 def untrusted(trusted: Path, folder: Path, now: datetime) -> Path:
-    """Copy ``own`` to ``folder`` with another authority and key pin for clients.
+    """Copy ``trusted`` to ``folder`` with another authority and key pin for clients.
 
     The authority has the same name and signed nothing; the pinned key belongs to no server.
     """

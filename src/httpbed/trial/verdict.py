@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.base.clock import NS
-from httpbed.bed.network.network_processes import polled_s
+from httpbed.bed.sandbox.sandbox_spec import polled_s
 from httpbed.experiment.check import CARRIED_OUT, ENDED_WELL, SENT, all_checks
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.scenario import Scenario

@@ -14,13 +14,13 @@ import pytest
 
 from httpbed.addons.handover.handover_execution import RunningHandovers
 from httpbed.addons.handover.handover_plan import HandoverPlan
+from httpbed.addons.handover.handover_steps import HANDOVER_STEPS
 from httpbed.base.errors import BedError
 from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.experiment.roles import TRIGGER
 from httpbed.trial import plan as bed
-from httpbed.trial.attempt_plan import HANDOVER_STEPS
 from recorded import CATALOG, HANDED_OVER, trial
 
 ENDS_AFTER = 4

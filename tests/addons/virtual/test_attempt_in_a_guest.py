@@ -12,7 +12,7 @@ import pytest
 from httpbed.addons.virtual import inside, job, outside
 from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES
 from httpbed.base.errors import BedError
-from httpbed.bed.network.network_processes import TOOLS
+from httpbed.bed.sandbox.sandbox_spec import TOOLS
 from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.programs import catalog
 from httpbed.programs.install import OF_THE_USER

@@ -26,11 +26,11 @@ from httpbed.bed.network import running_network
 from httpbed.bed.network.emulator import SPIN_US
 from httpbed.bed.network.network_commands import HOST_SYSCTLS, NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan, plan
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import Dialogue
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
     PROBE,
+    TOOLS,
     TRIAL_FOLDER,
     Ports,
     ProcessSpec,

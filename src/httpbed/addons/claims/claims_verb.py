@@ -11,7 +11,7 @@ import click
 
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CAMPAIGN, PATH, json_option
+from httpbed.cli.options import CAMPAIGN, PATH, json_option, read_campaigns
 from httpbed.cli.verb import verb
 
 if TYPE_CHECKING:  # slow, and not for --help
@@ -43,13 +43,12 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     # Reading and judging take half a second to import, which --help need not wait for.
     from httpbed.addons.claims import claims_report as claims
     from httpbed.addons.claims import judging
-    from httpbed.cli import campaign_folders
     from httpbed.cli.report import read_stated
     from httpbed.report import terminal
 
     mistakes, stated = list[Mistake](), None
     with collected(mistakes):
-        campaigns = campaign_folders.read(directories)
+        campaigns = read_campaigns(directories)
     if file:
         with collected(mistakes):
             stated = read_stated(file)

@@ -33,11 +33,10 @@ def command(*, one: Path, other: Path, metric: str | None, as_json: bool) -> Non
     code is 0 whatever the result; httpbed gate fails on a regression.
     """
     from httpbed.addons.compare import campaign_comparison, diff_table
-    from httpbed.cli import campaign_folders
     from httpbed.report import terminal
     from httpbed.results import findings
 
-    old, new = campaign_folders.read([one, other])
+    old, new = options.read_campaigns([one, other])
     name = metric or findings.default_metric(new)
     compared = campaign_comparison.compare(old, new, name)
     if not compared:

@@ -92,11 +92,10 @@ def command(
         folders = (ran,)
     # Statistics take a second to import, which --help need not wait for.
     from httpbed.addons.gate import gate_report as report
-    from httpbed.cli import campaign_folders
     from httpbed.report import terminal
 
     gate = report.decide(
-        campaign_folders.read(folders),
+        options.read_campaigns(folders),
         metric=metric,
         margin=units.parse_share(MARGIN) if margin is None else margin,
         treatments=margin is not None or metric is not None,

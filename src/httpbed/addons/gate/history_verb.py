@@ -73,7 +73,7 @@ def command(
     """
     # Statistics and plotting take a second to import, which --help need not wait for.
     from httpbed.addons.gate import history, trend
-    from httpbed.cli import campaign_folders, output_file
+    from httpbed.cli import output_file
 
     mistakes = list[Mistake]()
     with collected(mistakes):
@@ -86,7 +86,7 @@ def command(
         with collected(mistakes):
             made = _commit(repository, commit)
         with collected(mistakes):
-            read = campaign_folders.read(campaigns)
+            read = options.read_campaigns(campaigns)
     require_none(mistakes)
     if campaigns:
         kept.append([trend.entry(one, *made) for one in read])

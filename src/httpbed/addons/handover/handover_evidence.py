@@ -23,11 +23,17 @@ from typing import Any
 from httpbed.addons.handover import handover_deliveries
 from httpbed.addons.handover.handover_deliveries import Bins
 from httpbed.addons.handover.handover_model import AfterBytes, Handover
-from httpbed.addons.handover.handover_steps import BY_EMULATOR, DECISIVE, What, sockets_left_file
+from httpbed.addons.handover.handover_steps import (
+    BY_EMULATOR,
+    DECISIVE,
+    HANDOVER_STEPS,
+    What,
+    sockets_left_file,
+)
 from httpbed.base import untrusted_files
 from httpbed.bed.network.network_commands import MONITOR, PREFERRED_METRIC
 from httpbed.experiment.roles import TRIGGER
-from httpbed.trial.attempt_plan import HANDOVER_STEPS, LINK_EVENTS
+from httpbed.trial.attempt_plan import LINK_EVENTS
 from httpbed.trial.evidence import AbsencesNs, AddedEvidence
 from httpbed.trial.hops import NetworkHop
 

@@ -18,7 +18,12 @@ from typing import TextIO
 
 from httpbed.addons.handover import handover_steps
 from httpbed.addons.handover.handover_model import AfterBytes
-from httpbed.addons.handover.handover_steps import BY_EMULATOR, HandoverCommands, Step
+from httpbed.addons.handover.handover_steps import (
+    BY_EMULATOR,
+    HANDOVER_STEPS,
+    HandoverCommands,
+    Step,
+)
 from httpbed.base.clock import NS
 from httpbed.bed.machine import machine_load
 from httpbed.bed.network.running_network import Emulator
@@ -26,7 +31,7 @@ from httpbed.bed.sandbox.dialogue import run_tool
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.sandbox.supervisor import Supervisor
 from httpbed.experiment.roles import TRIGGER
-from httpbed.trial.attempt_plan import HANDOVER_STEPS, RunningAddition
+from httpbed.trial.attempt_plan import RunningAddition
 from httpbed.trial.run.clients_and_servers import stop
 
 

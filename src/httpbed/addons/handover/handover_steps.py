@@ -47,6 +47,10 @@ _RETURNS_AFTER = 0.5
 client has all addresses at once."""
 
 
+HANDOVER_STEPS = "handover.jsonl"
+"""An artifact with a line for each step that was carried out; times by CLOCK_MONOTONIC."""
+
+
 @dataclass(frozen=True)
 class Step:
     """A change of the client's network."""

@@ -28,8 +28,7 @@ from httpbed.bed.network import emulator, network_plan
 from httpbed.bed.network.emulator import PacketRecords
 from httpbed.bed.network.network_commands import HOST_SYSCTLS, batch
 from httpbed.bed.network.network_plan import NetworkPlan
-from httpbed.bed.network.network_processes import TOOLS
-from httpbed.bed.sandbox.sandbox_spec import PROBE, TRIAL_FOLDER, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import PROBE, TOOLS, TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.kept import CAPTURE
 

@@ -30,13 +30,13 @@ from httpbed.base.errors import BedError, HostError
 from httpbed.bed.network import running_network
 from httpbed.bed.network.emulator import order
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.network.running_network import Emulator
 from httpbed.bed.sandbox.dialogue import last_error_line, run_tool, time_bounded
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
     LINK_FILES,
     PROBE,
+    TOOLS,
     Exit,
     ProcessSpec,
     SandboxSpec,

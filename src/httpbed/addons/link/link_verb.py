@@ -21,8 +21,8 @@ from httpbed.addons.link.link_run import run as run_behind
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.machine.backend import Backend
-from httpbed.cli import library_settings
 from httpbed.cli.echo import echo
+from httpbed.cli.main import remove_library_settings
 from httpbed.cli.options import OneOf, complete_profiles
 from httpbed.cli.verb import verb
 from httpbed.experiment.impairments.registry import OPTIONS
@@ -172,7 +172,7 @@ def _run(argv: tuple[str, ...], values: Mapping[str, Any], *, as_json: bool) -> 
     request = link_request.read(argv, values, impossible)
     if not shutil.which(argv[0]):
         return _refuse(argv)
-    library_settings.remove()
+    remove_library_settings()
     if not as_json:
         _say(f"link: {link_output.sentence(request.described)}")
     if request.clock == "virtual":

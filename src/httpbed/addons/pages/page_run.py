@@ -19,9 +19,8 @@ from pathlib import Path
 
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError, SubjectError
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import TIME_BOUND_S, last_error_line
-from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import TOOLS, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process, RefusalError, Supervisor
 from httpbed.trial.attempt_plan import RunningAddition
 from httpbed.trial.run.clients_and_servers import started, stop

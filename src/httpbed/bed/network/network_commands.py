@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.bed.network import routes
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.network.routes import AccessRoutes, End, Ends, Entry
-from httpbed.bed.sandbox.sandbox_spec import LINK, TRIAL_FOLDER, ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import LINK, TOOLS, TRIAL_FOLDER, ProcessSpec
 from httpbed.experiment.impairments.rate import MTU_BYTES
 from httpbed.experiment.roles import TcpBuffers
 

@@ -26,9 +26,8 @@ from httpbed.bed.network import emulator, kernel, network_commands, routes
 from httpbed.bed.network.emulator import Draws, PacketRecords
 from httpbed.bed.network.link_file import Facts
 from httpbed.bed.network.network_commands import Access
-from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.network.routes import AccessRoutes, End, Entry
-from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
+from httpbed.bed.sandbox.sandbox_spec import NetworkProcesses, ProcessSpec
 from httpbed.experiment.impairments.rate import Steps
 from httpbed.experiment.roles import TcpBuffers
 from httpbed.experiment.topology import Direction, Route, Topology

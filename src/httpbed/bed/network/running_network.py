@@ -12,8 +12,8 @@ from typing import Any
 
 from httpbed.base.errors import BedError
 from httpbed.bed.machine import machine_load
-from httpbed.bed.network.network_processes import NetworkProcesses
 from httpbed.bed.sandbox.dialogue import Dialogue, run_tool, time_bounded
+from httpbed.bed.sandbox.sandbox_spec import NetworkProcesses
 from httpbed.bed.sandbox.supervisor import Supervisor
 
 

@@ -25,8 +25,8 @@ from typing import Any
 from httpbed.base.errors import BedError
 from httpbed.bed.machine import machine_load
 from httpbed.bed.machine.machine_load import PressureReading
-from httpbed.bed.network.network_processes import polled_s
 from httpbed.bed.network.running_network import Emulator
+from httpbed.bed.sandbox.sandbox_spec import polled_s
 from httpbed.bed.sandbox.supervisor import CpuTimes, Supervisor
 
 

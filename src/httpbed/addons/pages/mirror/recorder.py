@@ -14,9 +14,8 @@ from httpbed.addons.pages.mirror import way_out
 from httpbed.addons.pages.mirror.way_out import GuardedProxy
 from httpbed.base import untrusted_files
 from httpbed.base.errors import BedError
-from httpbed.bed.network.network_processes import TOOLS
 from httpbed.bed.sandbox.dialogue import run_tool
-from httpbed.bed.sandbox.sandbox_spec import PartSpec, Ports, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.sandbox_spec import TOOLS, PartSpec, Ports, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.programs.catalog import Catalog
 from httpbed.programs.part import NO_PAGE, Part
