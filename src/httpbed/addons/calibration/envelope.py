@@ -30,7 +30,7 @@ RANGES: Mapping[str, Callable[[float], str]] = {
 }
 """Quantities that are covered in ranges, with the formatting of their values."""
 NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}
-COMPUTED = frozenset({"jitter", "counted", "policing", "duplication", "corruption", "reordering"})
+COMPUTED = frozenset(impairment.field for impairment in ALL if impairment.is_computed)
 """Impairments that the emulator's tests compute, and no cell measures."""
 MARKS_LATE = "pie"
 """The queue discipline that drops where it should mark, above a probability of 10 %."""

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from httpbed.addons.explain import windows
 from httpbed.addons.explain.explanation import Explained, Unexplained
+from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.roles import FIXED, TCP_BUFFERS, Role
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import role_checks
@@ -26,7 +27,7 @@ from httpbed.report.phrasing import brief_duration
 Document = dict[str, Any]
 
 LONGER_QUEUE = {"discipline": "droptail", "limit": "100000 packets"}
-LOSSES = ("loss", "corruption", "policing")
+LOSSES = tuple(impairment.field for impairment in ALL if impairment.loses_packets)
 CONTROLS = ("bbr", "bbr2", "cubic")
 """Congestion controls to try, the one that gives way least to losses first."""
 WAYS = ("up", "down")

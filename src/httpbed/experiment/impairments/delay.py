@@ -144,6 +144,7 @@ JITTER = Impairment(
         ),
     ),
     random=True,
+    is_computed=True,
     features=(
         Feature(
             "jitter_s",
@@ -177,6 +178,7 @@ REORDERING = Impairment(
         ),
     ),
     random=True,
+    is_computed=True,
     counters=("reordered",),
     features=(
         Feature(

@@ -176,6 +176,11 @@ class Impairment:
     """Counters of the emulator's result for what happens to packets that are not dropped."""
     limit: Limit | None = None
     """How many bytes it lets pass, if that is known whatever the traffic is."""
+    loses_packets: bool = False
+    """Whether packets of a sender do not arrive whole, whatever the queue does."""
+    is_computed: bool = False
+    """Whether the emulator's own tests compute what it does to whole flows, so that a link
+    certificate covers it although no cell measures it."""
     changes_bytes: bool = False
     """Whether packets arrive with other bytes than were sent."""
     features: tuple[Feature, ...] = ()

@@ -223,6 +223,7 @@ LOSS = Impairment(
     ),
     random=True,
     causes=(Cause("lost", "lost", "lost"),),
+    loses_packets=True,
     features=(
         Feature(
             "loss",
@@ -256,6 +257,8 @@ CORRUPTION = Impairment(
     random=True,
     chance=Chance("corrupted", "damage", draws=2),
     counters=("corrupted",),
+    loses_packets=True,
+    is_computed=True,
     changes_bytes=True,
     features=(share_feature("corruption"),),
 )
@@ -278,5 +281,6 @@ DUPLICATION = Impairment(
     random=True,
     chance=Chance("duplicated", "copies"),
     counters=("duplicated",),
+    is_computed=True,
     features=(share_feature("duplication"),),
 )

@@ -298,6 +298,7 @@ COUNTED = Impairment(
             "Which bytes the rate counts: ip, ethernet or wire.",
         ),
     ),
+    is_computed=True,
     features=(Feature("counted", "string", "", lambda counted, _: str(counted)),),
 )
 
@@ -356,6 +357,8 @@ POLICING = Impairment(
         ),
     ),
     causes=(Cause("policed", "policed", "policed", draws_later=False),),
+    loses_packets=True,
+    is_computed=True,
     limit=Limit("policed", _most_policed_bytes),
     features=(
         Feature(
