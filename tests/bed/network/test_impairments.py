@@ -36,6 +36,13 @@ def test_each_impairment_can_be_chosen_calibrated_and_read_about(impairment: Imp
     assert f"\n| `{field}` |" in LINKS.read_text()
 
 
+def test_each_reason_for_a_drop_can_be_read_about() -> None:
+    """A packet log has the fate alone."""
+    _, _, fates = LINKS.read_text().partition("\n## Fates\n")
+    fates, _, _ = fates.partition("\n## ")
+    assert not [cause.fate for cause in CAUSES if f"`{cause.fate}`" not in fates]
+
+
 def test_no_two_options_and_no_two_causes_share_a_name() -> None:
     """Options are told apart by name; causes of drops by counter, by fate and by words."""
     assert len({option.name for option in OPTIONS}) == len(OPTIONS)
