@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import multiprocessing
 import os
+import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,10 @@ _OF_DASK = "dask-scratch-space"
 """Name of the folder that Dask makes for its workers."""
 CONNECT_S = "10s"
 HEARTBEAT = "5s"
+
+_NO_SUCH_ADDRESS = {errno.EADDRNOTAVAIL, socket.EAI_NONAME, socket.EAI_NODATA}
+_WITHOUT_REASON = (TimeoutError, asyncio.CancelledError)
+"""Dask raises these for a failure whose reason is in an earlier one, such as of a certificate."""
 
 Connected = Callable[[WorkerFacts], None]
 """Called when the worker has registered, with what it says about itself."""
@@ -167,8 +173,21 @@ async def _serve(options: WorkerOptions, connected: Connected) -> None:
 
 
 def _unable(options: WorkerOptions, error: Exception) -> HostError:
-    cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
-    if "name taken" in cause[0]:
+    causes = [*_causes(error)]
+    if any("name taken" in str(cause) for cause in causes):
         reason = f"the scheduler already has a worker called {options.name}"
         return HostError(reason, "give this one another name (--name), or more slots to the other")
-    return HostError(f"no scheduler answers at {options.scheduler.address}: {cause[0]}", START)
+    cause = next((one for one in reversed(causes) if not isinstance(one, _WITHOUT_REASON)), error)
+    code, text = getattr(cause, "errno", None), getattr(cause, "strerror", None)
+    why = text or next(iter(str(cause).splitlines()), type(cause).__name__)
+    if options.host and code in _NO_SUCH_ADDRESS:
+        reason = f"this machine cannot listen at {options.host}: {why}"
+        return HostError(reason, "name an address of this machine: --host ADDRESS")
+    return HostError(f"no scheduler answers at {options.scheduler.address}: {why}", START)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and what led to it, the earliest last."""
+    while error:
+        yield error
+        error = error.__cause__ or error.__context__
