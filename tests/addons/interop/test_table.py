@@ -68,6 +68,14 @@ def test_a_failed_pairing_is_shown_with_its_reason() -> None:
     assert "1 of 2 pairings" in text
 
 
+def test_a_program_that_fails_everywhere_has_one_line_for_each_failure() -> None:
+    """A broken build failed in 364 downloads of five checks each; the JSON has them all."""
+    broken = PairingResult(DIRECT.pairing, (TransferResult(1000, (NOTHING_STORED,)),) * 50)
+    lines = list(check_verb.lines(replace(GOOD, pairings=(broken, PROXIED))))
+    assert sum("the client stored nothing" in line for line in lines) == 1
+    assert any("and 50 more" in line for line in lines)
+
+
 def test_a_failed_workload_is_named_by_its_word_in_recipes() -> None:
     several = TransferResult(1000, (NOTHING_STORED,), workload="parallel rounds")
     failed = replace(GOOD, pairings=(replace(DIRECT, downloads=(several,)),))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -222,11 +223,15 @@ def _matrix(results: Sequence[PairingResult]) -> Iterator[str]:
 def _failures(result: InteropResult) -> Iterator[str]:
     for program in result.programs:
         yield from program.failures()
+    places = defaultdict[str, list[str]](list)
     for pairing in result.pairings:
         title = pairing.pairing.title()
         for transfer in (*pairing.downloads, *pairing.uploads):
             for failure in transfer.failures:
-                yield f"{title}, {transfer.title()}: {failure}"
+                places[str(failure)].append(f"{title}, {transfer.title()}")
+    for what, (first, *others) in places.items():  # one broken program may fail everywhere
+        more = f", and {len(others)} more" if others else ""
+        yield f"{first}{more}: {what}"
     for refusal in result.refusals:
         if not refusal.passed:
             instead = "; ".join(map(str, refusal.failures)) or "everything passed"
