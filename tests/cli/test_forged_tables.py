@@ -13,6 +13,7 @@ import pytest
 import stored_campaigns
 from command_line import Command
 from httpbed.base import digests, folders
+from httpbed.experiment.metric import METRICS
 from httpbed.store import archive, query, table_cache
 from httpbed.store.layout import INDEX, MANIFEST
 
@@ -156,3 +157,12 @@ def test_an_archive_whose_manifest_does_not_cover_the_tables_is_named(
     (archived / MANIFEST).write_bytes(digests.sealed(manifest))
     code, out, _ = httpbed("verify", archived)
     assert (code, "manifest.json does not cover the tables" in out) == (0, True)
+
+
+def test_tables_that_were_made_with_a_removed_addon_are_no_damage(
+    campaign: Path, httpbed: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The unit of a metric is the addon's, and no file of an attempt has it."""
+    monkeypatch.delitem(METRICS, "request_time")
+    code, out, _ = httpbed("verify", campaign)
+    assert (code, "observations.parquet" in out) == (0, False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from httpbed.base import digests
 from httpbed.base.errors import ConfigError
@@ -17,6 +18,9 @@ from httpbed.store.campaign import Campaign
 from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, MANIFEST, RUNS, SIGNATURE, Damage
 from httpbed.store.table_cache import StoredTables, UnreadableTablesError
 from httpbed.store.tables import ATTEMPTS, BATCH, ORDER, TABLES, KnownAttempt
+
+UNIT = "unit"
+"""Column of a table of observations."""
 
 
 @dataclass(frozen=True)
@@ -230,8 +234,20 @@ def _is_as_then(then: KnownAttempt, now: KnownAttempt | None) -> bool:
 def _are_equal(one: pa.Table, other: pa.Table) -> bool:
     """Whether two tables have the same rows, numbers by their bits."""
     return one.num_rows == other.num_rows and all(
-        _bits(one[name]).equals(_bits(other[name])) for name in one.column_names
+        _bits(one[name]).equals(_bits(other[name]))
+        or (name == UNIT and _are_alike(one[name], other[name]))
+        for name in one.column_names
     )
+
+
+def _are_alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Whether two columns differ only where one is empty.
+
+    The unit is not in an attempt's files. It is empty in a table that was made without the addon
+    that has the metric.
+    """
+    is_known = pc.and_(pc.not_equal(one, ""), pc.not_equal(other, ""))
+    return bool(one.filter(is_known).equals(other.filter(is_known)))
 
 
 def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
