@@ -30,7 +30,7 @@ from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.report.phrasing import listed, treatment
 from httpbed.report.terminal import Console
-from httpbed.results import findings, selection
+from httpbed.results import findings, sample, selection
 from httpbed.results.selection import SelectedArm
 from httpbed.store import resume
 from httpbed.store.results import Results
@@ -101,6 +101,8 @@ def decide(
     if METRICS[name].better == "neither" and (treatments or not judged):
         reason = f"neither direction of {name} is worse"
         raise ConfigError([Mistake("--metric", reason, "choose another metric")])
+    if metric:
+        _require_possible(metric, campaign)
     by_claims = bool(judged) and not treatments
     allowed = math.inf if by_claims else margin
     if baseline:
@@ -113,6 +115,15 @@ def decide(
         changes = tuple(change for change in changes if change.verdict == "regression")
     selected = {results.directory: selection.selected_arms(results) for results in campaigns}
     return Gate(baseline, campaign, name, margin, judged, changes, selected, strict)
+
+
+def _require_possible(metric: str, campaign: Results) -> None:
+    """Refuse a metric that no trial can have: its gate would never fail."""
+    of = METRICS[metric]
+    design = campaign.experiment.treatments()
+    if not any(sample.scenario(campaign, levels).may_have(of) for levels in design):
+        reason = f"no trial of {campaign.directory} has a value of {metric}"
+        raise ConfigError([Mistake("--metric", reason, f"it applies to: {of.applies}")])
 
 
 def _require_baseline(baseline: Results | None, campaign: Results) -> None:
