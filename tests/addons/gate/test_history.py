@@ -220,3 +220,18 @@ def test_a_change_for_the_worse_is_on_the_badge() -> None:
     assert trend.verdict(found) == ("+5.0 % HTTP/3", True)
     for values in ([1.05] * 30 + [1.0] * 5, [1.0] * 20 + [1.05] * 25):
         assert not trend.verdict(trend.trends(entries(values)))[1]
+
+
+def test_a_campaign_without_values_is_not_added_in_silence(
+    httpbed: Command, repository: Path, tmp_path: Path
+) -> None:
+    """A build that fails every trial would otherwise leave a gap that nobody notices."""
+    trials = stored_campaigns.loaded().trials
+    failed = [stored_campaigns.record(trial, kind="failed") for trial in trials]
+    for name, records in {"good": map(stored_campaigns.record, trials), "failed": failed}.items():
+        stored_campaigns.make(tmp_path / name, records)
+    words = ("--in", tmp_path / "kept", "--repository", repository)
+    code, _, err = httpbed("history", tmp_path / "good", *words)
+    assert (code, "note:" in err) == (0, False)
+    code, _, err = httpbed("history", tmp_path / "failed", *words)
+    assert (code, "failed adds no median of request_time" in err) == (0, True)

@@ -12,6 +12,7 @@ import click
 
 from httpbed.addons.gate import git_repository
 from httpbed.addons.gate.git_repository import repository_option
+from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none, visible
 from httpbed.base.user_file import Kind
 from httpbed.cli import options
@@ -89,7 +90,15 @@ def command(
             read = options.read_campaigns(campaigns)
     require_none(mistakes)
     if campaigns:
-        kept.append([trend.entry(one, *made) for one in read])
+        entries = [trend.entry(one, *made) for one in read]
+        kept.append(entries)
+        for one, entry in zip(read, entries, strict=True):
+            lacking = sum(1 for _ in one.experiment.treatments()) - len(entry.values)
+            if lacking:
+                say(
+                    f"note: {one.directory} adds no median of {entry.metric} for"
+                    f" {units.format_count(lacking, 'treatment')}"
+                )
     trends = trend.trends(kept.read())
     if not trends:
         raise ConfigError(
