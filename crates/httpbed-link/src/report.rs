@@ -1,7 +1,6 @@
 //! The emulator's events on stdout: one JSON object a line.
 
 mod connections;
-mod witnessed;
 
 use std::net::SocketAddr;
 
@@ -10,7 +9,6 @@ use serde::{Serialize, Serializer};
 use wire::{Connection, Protocol};
 
 use connections::ConnectionReport;
-use witnessed::Witnessed;
 
 use crate::changes::ChangeReport;
 use crate::config::Config;
@@ -184,7 +182,7 @@ struct DirectionReport<'a> {
 /// What is known only if the emulator carries the packets.
 #[derive(Debug, Serialize)]
 struct Inside<'a> {
-    witnessed: Witnessed,
+    witnessed: Observation,
     corrupted: u64,
     marked: u64,
     reordered: u64,
@@ -355,7 +353,7 @@ impl<'a> Inside<'a> {
     fn new<B>(direction: &'a Direction<B>, observation: Observation) -> Self {
         let account = direction.account();
         Self {
-            witnessed: Witnessed::new(observation),
+            witnessed: observation,
             corrupted: account.corrupted.packets,
             marked: account.marked.packets,
             reordered: account.reordered.packets,

@@ -37,6 +37,7 @@
 mod ideal;
 
 use ideal::{Allowance, Ideal};
+use serde::Serialize;
 
 use crate::{Change, Impairments, Jitter, Nanos, Packet};
 
@@ -57,8 +58,8 @@ pub struct Witness {
     observation: Observation,
 }
 
-/// What a witness has seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a witness has seen. In JSON, times are in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Observation {
     /// Delivered packets that were compared.
     pub packets: u64,
@@ -76,13 +77,15 @@ pub struct Observation {
 }
 
 /// A window that begins with a busy period of the ideal transmitter, and ends when a packet left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Window {
     /// How much later than the ideal transmitter allows the packet left (ns). A negative value is impossible.
     pub slack_ns: i64,
     /// Begin.
+    #[serde(rename = "from_ns")]
     pub from: Nanos,
     /// End.
+    #[serde(rename = "to_ns")]
     pub to: Nanos,
     /// Bytes that left in it, as the rate counts them.
     pub bytes: u64,
@@ -96,9 +99,10 @@ impl Window {
 }
 
 /// One packet on its way from arrival to the far end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Transit {
     /// From its arrival until it was due at the far end (ns).
+    #[serde(rename = "took_ns")]
     pub took: Nanos,
     /// Its size, as the rate counts bytes.
     pub bytes: u32,

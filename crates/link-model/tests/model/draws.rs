@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::scene;
 use crate::scene::{Run, any_impairments, arrivals, chance, changes, jitter, loss, run};
 use link_model::{
-    Chance, Corruption, Direction, Duplication, GilbertElliott, Impairments, Jitter, JitterShape, Loss,
-    LossModel, Nanos, Packet, Stage, Stream,
+    Cause, Chance, Corruption, Direction, Duplication, GilbertElliott, Impairments, Jitter, JitterShape,
+    Loss, LossModel, Nanos, Packet, Stage, Stream,
 };
 use proptest::prelude::*;
 
@@ -104,10 +104,10 @@ proptest! {
         let alone = Impairments { loss: Some(loss.clone()), ..Impairments::default() };
         let among = Impairments { loss: Some(loss), ..others };
         let [alone, among] = [alone, among].map(|link| run(&link, &Vec::new(), &arrivals, &[true], true));
-        prop_assert_eq!(&alone.direction.account().dropped(link_model::Cause::Chance).numbers, &among.direction.account().dropped(link_model::Cause::Chance).numbers);
+        prop_assert_eq!(&alone.direction.account().dropped(Cause::Chance).numbers, &among.direction.account().dropped(Cause::Chance).numbers);
     }
 
-    /// A lost or policed packet is neither damaged nor copied; the others are as before.
+    /// A packet that a stage before dropped is neither damaged nor copied; the others are as before.
     #[test]
     fn other_impairments_shift_no_damage_and_no_copy(
         corruption in chance(),
@@ -122,7 +122,9 @@ proptest! {
         let run = run(&impairments, &changes, &arrivals, &[true], true);
         let account = run.direction.account();
         let went_down_before: Vec<u64> = on_arrival(&run);
-        let passed = |number: &u64| [link_model::Cause::Chance, link_model::Cause::Policed].iter().all(|cause| !account.dropped(*cause).numbers.contains(number)) && !went_down_before.contains(number);
+        let later = [Cause::Queue, Cause::Aqm, Cause::Down, Cause::Nat];
+        let before: Vec<Cause> = Cause::ALL.into_iter().filter(|cause| !later.contains(cause)).collect();
+        let passed = |number: &u64| before.iter().all(|cause| !account.dropped(*cause).numbers.contains(number)) && !went_down_before.contains(number);
         let numbers = || (0..arrivals.len() as u64).filter(passed);
         let damage = Corruption::new(corruption);
         let damaged: Vec<u64> = numbers().filter(|number| damage.damage(*number).is_some()).collect();
@@ -168,13 +170,13 @@ proptest! {
         let stream = Stream::new(before.key);
         let probability = |number| if number < at { before.probability } else { after };
         let expected: Vec<u64> = (0..200).filter(|number| stream.unit(*number) < probability(*number)).collect();
-        prop_assert_eq!(&direction.account().dropped(link_model::Cause::Chance).numbers, &expected);
+        prop_assert_eq!(&direction.account().dropped(Cause::Chance).numbers, &expected);
     }
 }
 
 /// Numbers of packets dropped on arrival because the link was down; flushed packets had waited before.
 fn on_arrival(run: &Run) -> Vec<u64> {
-    let down = |seen: &&scene::Departed| seen.fate == link_model::Fate::Dropped(link_model::Cause::Down);
+    let down = |seen: &&scene::Departed| seen.fate == link_model::Fate::Dropped(Cause::Down);
     let on_arrival =
         |seen: &&scene::Departed| seen.at == run.arrived_at[usize::try_from(seen.number).expect("small")];
     run.dropped().filter(down).filter(on_arrival).map(|seen| seen.number).collect()
@@ -186,7 +188,7 @@ fn listed_numbers_are_lost() {
     let loss = Some(LossModel::Listed(Arc::from([3, 17])));
     let run =
         run(&Impairments { loss, ..Impairments::default() }, &Vec::new(), &vec![(1, 1); 30], &[true], true);
-    assert_eq!(run.direction.account().dropped(link_model::Cause::Chance).numbers, [3, 17]);
+    assert_eq!(run.direction.account().dropped(Cause::Chance).numbers, [3, 17]);
 }
 
 /// The word that selects the damaged bit is independent of the word that decided.
