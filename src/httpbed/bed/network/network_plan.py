@@ -147,7 +147,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     draws = Draws(seed, block, files or {}, live)
     noted = records or PacketRecords()
     config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
-    network = _Made(topology, ends, frozenset(forwarding), senders, locked, backend, client, access)
+    network = _Commands(topology, ends, frozenset(forwarding), senders, locked, backend, client, access)
     shaped = network.shaped()
     return NetworkPlan(
         processes=network.processes(
@@ -172,8 +172,8 @@ def _disciplines(shaped: tuple[tuple[str, ...], ...]) -> list[ProcessSpec]:
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A network whose packets a backend carries."""
+class _Commands:
+    """Plans the commands that make a network, by what carries its packets."""
 
     topology: Topology
     ends: tuple[tuple[End, End], ...]

@@ -152,9 +152,9 @@ def _download(packages: tuple[str, ...], folder: Path) -> None:
 
 def _apt_get(folder: Path, words: list[str]) -> str | None:
     """Run apt-get; return None if it succeeded, else its last error message."""
-    mmdebstrap = ["apt-get", "--quiet=2", *words]
+    command = ["apt-get", "--quiet=2", *words]
     try:
-        done = subprocess.run(mmdebstrap, cwd=folder, check=False, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     except FileNotFoundError:
         return "there is no apt-get"
     lines = done.stderr.strip().splitlines() or ["no reason given"]
