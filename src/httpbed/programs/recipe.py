@@ -249,6 +249,8 @@ class Recipe(Value):
         if knob is None:
             known = ", ".join(sorted(self.knobs)) or "none"
             return f"{self.name} has no knob {name!r}; known: {known}"
+        if value in knob.refused:
+            return f"{name} = {value!r} cannot be measured: {knob.refused[value]}"
         if not knob.accepts(value):
             return f"{name} does not accept {value!r}; use: {knob.domain()}"
         return ""

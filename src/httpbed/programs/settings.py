@@ -76,6 +76,8 @@ class Knob(Value):
     """All values that the program accepts."""
     pattern: Pattern | None = None
     """Instead of levels: a regular expression that a value must match as a whole."""
+    refused: dict[str, str] = Field(default_factory=dict)
+    """Values that upstream has and httpbed cannot measure, with the reason."""
     meaning: str = Field(min_length=1)
     """What the knob does, with its unit."""
     source: str = ""

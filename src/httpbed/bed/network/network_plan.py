@@ -147,7 +147,9 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     draws = Draws(seed, block, files or {}, live)
     noted = records or PacketRecords()
     config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
-    network = _Commands(topology, ends, frozenset(forwarding), senders, locked, backend, client, access)
+    network = _Commands(
+        topology, ends, frozenset(forwarding), senders, locked, backend, client, access
+    )
     shaped = network.shaped()
     return NetworkPlan(
         processes=network.processes(
