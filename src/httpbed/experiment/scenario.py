@@ -81,11 +81,6 @@ class ClientGroup:
         return hops(self.roles, self.prefix)
 
 
-def competitor_prefix(number: int) -> str:
-    """Return the prefix of the names of a competitor's parts; competitors count from 1."""
-    return f"competitor-{number}-"
-
-
 class Scenario(Value):
     """All that a trial builds and does: a treatment with every factor filled in."""
 
@@ -124,7 +119,7 @@ class Scenario(Value):
         """The measured client's group, then that of each competitor."""
         competitors = (
             ClientGroup(
-                competitor_prefix(number), one.roles(), one.workload or self.workload, one.after
+                f"competitor-{number}-", one.roles(), one.workload or self.workload, one.after
             )
             for number, one in enumerate(self.competitors, start=1)
         )
@@ -261,16 +256,14 @@ class Scenario(Value):
         Links to servers behind a balancing proxy do not count, because bodies pass only one of
         them. Empty if no link has a rate.
         """
-        passed = [hop for hop in hops(self.roles) if not self._is_balanced(hop)]
+        is_balanced = bool(self.roles.server.also_on)
         rates = [
             self.topology.links[link].rates(direction)
-            for hop in passed
+            for hop in hops(self.roles)
+            if not (is_balanced and hop.server.startswith("server"))
             for link, direction in self.bodies_route(hop, self.workload)
         ]
         return min(filter(None, rates), key=max, default=set())
-
-    def _is_balanced(self, hop: Hop) -> bool:
-        return bool(self.roles.server.also_on) and hop.server.startswith("server")
 
     def ideal_s(self) -> float:
         """Return the seconds until the last request, and those of all bodies on the narrowest link.

@@ -197,10 +197,6 @@ class Direction(Impaired):
         """Return the bytes beyond the IP packet that take time at the rate."""
         return OVERHEADS[self.counted]
 
-    def rate_can_change(self) -> bool:
-        """Return whether a schedule or an event may change the rate."""
-        return isinstance(self.rate, (int, TokenBucket, Steps))
-
 
 class Link(Direction):
     """A link between two hosts; its impairments apply to both directions, unless overridden."""
@@ -259,7 +255,8 @@ class Link(Direction):
         """Yield a sentence for each part of an action that this link cannot do."""
         ways = dict(zip(("up", "down"), self.directions(), strict=True))
         for way in [change.direction] if change.direction else list(ways):
-            if change.rate is not None and not ways[way].rate_can_change():
+            can_change = isinstance(ways[way].rate, (int, TokenBucket, Steps))
+            if change.rate is not None and not can_change:
                 yield (
                     f"changes the rate {way}, which must then be a constant rate, a"
                     " token bucket or steps"

@@ -6,7 +6,7 @@ here: it is reported elsewhere, and it must not hide other mistakes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
@@ -195,7 +195,8 @@ def _workload_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Ta
         yield TableProblem(assigned.path, reason, "leave proxies out, or download")
         return
     of_client = [need for need in assigned.needs if need != RECORDED]
-    needs = of_client if assigned.role == "client" else _of_servers(assigned.needs)
+    of_server = [need for need in assigned.needs if need in OF_SERVERS]
+    needs = of_client if assigned.role == "client" else of_server
     can = ", ".join(recipe.workloads)
     methods = [method for method, upload in UPLOADS_BY.items() if upload in recipe.workloads]
     for need in needs:
@@ -225,10 +226,6 @@ def _visit_mistakes(assigned: _RoleAssignment) -> Iterator[TableProblem]:
     if "recorded page" in assigned.needs and unrecorded:
         reason = f"a recorded page has only its recorded headers, so no {unrecorded[0]}"
         yield TableProblem(("workload", "visit"), reason, "choose another visit or another page")
-
-
-def _of_servers(needs: Sequence[Capability]) -> list[Capability]:
-    return [need for need in needs if need in OF_SERVERS]
 
 
 def _retry_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[TableProblem]:

@@ -15,7 +15,6 @@ from httpbed.report.phrasing import (
     Sentence,
     agreeing_blocks,
     base_in_sentence,
-    by_rule,
     ratio_interval,
     ratio_text,
     sentence_case,
@@ -172,7 +171,7 @@ def _reservation(ratio: Ratio, *, is_exact: bool) -> str:
     if ratio.interval is None:
         return " in a single block" if is_exact else " in a single block, which may be noise"
     if ratio.n < MIN_BLOCKS:
-        return f", {by_rule(ratio)}"
+        return f", which is not settled: n = {ratio.n}, and {FEW_BLOCKS} settle nothing"
     return ", which the blocks do not settle" if is_exact else ", which is within noise"
 
 

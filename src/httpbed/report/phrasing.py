@@ -141,11 +141,6 @@ def open_word(ratio: Ratio, clock: Clock) -> str:
     return "noise" if clock == "real" else "open"
 
 
-def by_rule(ratio: Ratio) -> str:
-    """Say that a comparison has too few blocks for any judgement."""
-    return f"which is not settled: n = {ratio.n}, and {FEW_BLOCKS} settle nothing"
-
-
 def coverage(intervals: Iterable[Interval | None]) -> str:
     """Return the coverage of these intervals: ``95 %``, or ``at least 50 %`` where they differ.
 
@@ -256,19 +251,17 @@ def ceiling(row: Row) -> str:
     return f"of {most}{bits_per_second(row.ceiling_bit_s)}"
 
 
-def beside(ceiling_bit_s: float | None, decimals: int) -> NumberFormat:
-    """Choose the number format of a goodput: its ceiling's unit, or Mbit/s without a ceiling."""
-    known = (least for least, _ in units.RATE_PREFIXES if ceiling_bit_s and ceiling_bit_s >= least)
-    return NumberFormat(next(known, 1e6), "", decimals)
-
-
 def goodput_number(value: Bounded, ceiling_bit_s: float | None, decimals: int) -> str:
-    """Write a goodput beside its ceiling; what would round to nothing gets two digits."""
-    scale = beside(ceiling_bit_s, decimals)
-    shown = value.value / scale.factor
+    """Write a goodput in its ceiling's unit, or in Mbit/s without a ceiling.
+
+    What would round to nothing gets two digits.
+    """
+    known = (least for least, _ in units.RATE_PREFIXES if ceiling_bit_s and ceiling_bit_s >= least)
+    factor = next(known, 1e6)
+    shown = value.value / factor
     if 0 < shown < 10**-decimals:
-        scale = NumberFormat(scale.factor, "", 1 - math.floor(math.log10(shown)))
-    return scale.end(value)
+        decimals = 1 - math.floor(math.log10(shown))
+    return NumberFormat(factor, "", decimals).end(value)
 
 
 def duration(seconds: float) -> str:
