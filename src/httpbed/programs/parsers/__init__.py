@@ -83,7 +83,7 @@ class Parser(NamedTuple):
     place: str
     """``module:function``; it may raise :data:`UNREADABLE`, and EOFError if the file is empty."""
     absent: str = ""
-    """The complaint if there is no file, or an empty one."""
+    """The complaint if there is no file, or an empty one; by default its name is given."""
 
 
 def _own(function: str, absent: str) -> Parser:
@@ -137,7 +137,7 @@ def read(parser: str, file: Path) -> ProgramReport:
         for observation in report.observations:
             seconds(observation.value)
     except (FileNotFoundError, EOFError):
-        return ProgramReport(complaint=absent)
+        return ProgramReport(complaint=absent or f"{file.name} is missing")
     except UNREADABLE as error:
         return ProgramReport(complaint=f"{file.name} is unreadable: {reason(error)}")
     return report
