@@ -91,13 +91,18 @@ pub fn delivered_bytes_trigger_a_change() {
     assert_eq!((&spoke["name"], &five["name"]), (&json!("spoke"), &json!("five")));
     let at = |event: &Value| event["at_ns"].as_u64().expect("a time");
     assert!(at(&five) - at(&spoke) >= 5 * 1028 * 8000);
-    assert_eq!(at(&changed) - at(&five), MILLISECOND);
+    let after = at(&changed) - at(&five);
     assert_eq!((&changed["by"], &changed["trigger"]), (&json!("trigger"), &json!("five")));
     let forth = &result["directions"][0];
     let fates = &forth["packets"];
     // A very late loop may have sent packets that were already due then.
     let delivered = fates["delivered"].as_u64().expect("a count");
     assert!((5..=10).contains(&delivered), "{fates}");
+    if delivered == 5 {
+        assert_eq!(after, MILLISECOND);
+    } else {
+        assert!(after >= MILLISECOND, "{after} ns");
+    }
     assert_eq!(fates["down_dropped"].as_u64(), Some(10 - delivered));
     assert_clean(&result);
 }
