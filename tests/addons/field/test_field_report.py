@@ -172,6 +172,14 @@ def test_a_url_that_is_unfit_is_refused_after_the_first_look(text: str) -> None:
     assert measurement.look_mistake(request.read(text, 0, "2", TARGET), made())
 
 
+def test_a_server_without_a_final_response_does_not_redirect() -> None:
+    """Endless interim responses end with curl's bound on headers."""
+    endless = report(status=103, code=100, errormsg="Too many response headers")
+    mistake = measurement.look_mistake(request.read(endless, 0, "2", TARGET), made())
+    assert mistake
+    assert "redirect" not in f"{mistake.reason} {mistake.remedy}"
+
+
 def test_a_field_result_is_no_campaign(run: Command, tmp_path: Path) -> None:
     """No verb pools it with results of a bed."""
     file, other = tmp_path / "field.json", tmp_path / "other.json"

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from httpbed.addons.field import request, target
-from httpbed.addons.field.request import CERTIFICATES, CLIENT_ERROR, REQUEST_S, Outcome
+from httpbed.addons.field.request import CERTIFICATES, CLIENT_ERROR, OK, REQUEST_S, Outcome
 from httpbed.addons.field.target import Target
 from httpbed.base import seeds, untrusted_files
 from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
@@ -278,6 +278,9 @@ def look_mistake(outcome: Outcome, measured: Measurement) -> Mistake | None:
         return Mistake(place, reason, "measure a smaller file")
     if outcome.status >= CLIENT_ERROR:
         return Mistake(place, f"is answered with status {outcome.status}", "correct the URL")
+    if outcome.status < OK:
+        reason = f"has no final response: {outcome.failure or f'status {outcome.status}'}"
+        return Mistake(place, reason, "correct the URL, or the server")
     if not outcome.is_success:
         location = outcome.headers.get("location", "an unnamed place")
         reason = f"redirects (status {outcome.status}) to {location}; httpbed follows no redirect"
