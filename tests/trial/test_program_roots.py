@@ -64,6 +64,7 @@ def test_a_missing_program_can_be_named_on_the_command_line(name: str, word: str
     with pytest.raises(ConfigError, match=word) as caught:
         with_program(name)
     assert "--program curl=PATH" in str(caught.value)
+    assert ("./no-such-program" in str(caught.value)) == ("/" not in name)
 
 
 def test_a_program_replaces_a_recipe_s_everywhere(tmp_path: Path) -> None:

@@ -212,8 +212,11 @@ def user_program_mistake(recipe: str, binary: str) -> Mistake | None:
     program, place = named_program(binary), f"{recipe}: install.binary"
     other = f"name another one: --program {recipe}=PATH"
     if not program.exists():
-        where = "is not there" if "/" in binary else "is not on the PATH"
-        return Mistake(place, f"{binary} {where}", f"it is your own program: {other}")
+        remedy = f"it is your own program: {other}"
+        if "/" in binary:
+            return Mistake(place, f"{binary} is not there", remedy)
+        remedy += f"; write ./{binary} for a file that is not on it"
+        return Mistake(place, f"{binary} is not on the PATH", remedy)
     if not program.is_file():
         return Mistake(place, f"{program} is no file", other)
     if not os.access(program, os.X_OK):
