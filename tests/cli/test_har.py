@@ -17,6 +17,7 @@ from command_line import Command
 from httpbed.addons.pages.har import loads, parser, writer
 from httpbed.base.errors import visible_lines
 from httpbed.experiment.trial import Record
+from httpbed.store import archive
 
 TESTS = Path(__file__).parent.parent
 RECORDED = TESTS / "recorded/chromium-headless-shell-156.0.8078.79"
@@ -171,6 +172,15 @@ def test_loads_of_a_campaign_are_exported_by_request(
     assert first["timing"]["requestTime"] == pytest.approx(told["requestTime"], abs=2e-6)
     for name in ("connectStart", "connectEnd", "sendStart", "sendEnd", "receiveHeadersEnd"):
         assert first["timing"][name] == pytest.approx(told[name], abs=0.002)
+
+
+def test_an_archive_is_not_told_to_load_pages(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """Its trials did; their files are in the campaign only."""
+    archive.merge([campaign], tmp_path / "archive")
+    code, _, err = httpbed("export", tmp_path / "archive", "--format", "har", "-o", tmp_path / "x")
+    assert (code, "archive" in err, "[workload]" in err) == (2, True, False)
 
 
 @pytest.mark.parametrize("kind", ["har", "cdp-json"])

@@ -161,6 +161,8 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
     if not written and not unread:
         reason = "has no page load in a valid attempt"
         remedy = 'see httpbed report --status; a [workload] with kind = "page" loads pages'
+        if results.artifacts.directory is None:
+            reason, remedy = "is an archive, which keeps no page loads", "export the campaign"
         raise ConfigError([Mistake(str(results.directory), reason, remedy)])
     yield from (f"{count} loads without bodies: {why}" for why, count in bodiless.items() if count)
     yield f"{written} loads written to {folder}"
