@@ -14,7 +14,7 @@ import pytest
 import archives
 import stored_campaigns
 from command_line import Command
-from httpbed.addons.pages.har import loads, parser, writer
+from httpbed.addons.pages.har import har_file, writer
 from httpbed.base.errors import visible_lines
 from httpbed.experiment.trial import Record
 from httpbed.store import archive
@@ -138,7 +138,7 @@ def test_loads_of_a_campaign_are_exported_as_har(
     assert f"{_names(2)}: not written: " in err
     files = sorted(path.name for path in (tmp_path / "hars").iterdir())
     assert files == sorted(f"{_names(index)}.har" for index in (0, 1))
-    (load,) = loads.loads(parser.read_file(tmp_path / f"hars/{_names(0)}.har"))
+    (load,) = har_file.loads(har_file.read_file(tmp_path / f"hars/{_names(0)}.har"))
     assert {request.http_version for request in load.load.requests} == {"2"}
     assert len(load.load.requests) == 13
     told = json.loads((tmp_path / f"hars/{_names(1)}.har").read_text())["log"]

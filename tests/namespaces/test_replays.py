@@ -12,8 +12,8 @@ import pytest
 
 import replays
 from hars import CDN, MAIN, MIXED, ODD, STATS, Said, har
-from httpbed.addons.pages.har import parser, writer
-from httpbed.addons.pages.har.loads import HarDocument, HarEntry
+from httpbed.addons.pages.har import har_file, writer
+from httpbed.addons.pages.har.har_file import HarDocument, HarEntry
 from httpbed.addons.pages.load import driver_output as loads
 from httpbed.addons.pages.sites.replay import bodies, selection
 from httpbed.addons.pages.sites.replay.server_times import server_times
@@ -51,7 +51,7 @@ def exported(folder: Path) -> HarDocument:
     """Write the HAR file of a load, and read it."""
     load = loads.read(folder / "client")
     said = writer.har(load, started=datetime(2026, 1, 31, tzinfo=UTC))
-    return parser.read(json.dumps(said).encode(), "exported.har")
+    return har_file.read(json.dumps(said).encode(), "exported.har")
 
 
 def told(entries: Iterable[HarEntry]) -> Counter[tuple[str, int, int]]:
@@ -61,13 +61,13 @@ def told(entries: Iterable[HarEntry]) -> Counter[tuple[str, int, int]]:
 
 def recorded_order(entries: Sequence[HarEntry]) -> list[str]:
     """List the paths by the time at which they were asked for."""
-    return [entry.path for entry in sorted(entries, key=lambda entry: entry.started_s)]
+    return [entry.path for entry in sorted(entries, key=lambda entry: entry.requested_at)]
 
 
 def test_three_origins_over_all_versions(tmp_path: Path) -> None:
     """Browser and nginx report the recorded status, headers, length, delay and order."""
     made = replays.stage(tmp_path, MIXED)
-    recording = selection.choose(parser.read(har(MIXED).encode()), "site.har")
+    recording = selection.choose(har_file.read(har(MIXED).encode()), "site.har")
     sizes = [bodies.body_size(request.entry) for request in recording.requests]
     delays_s = server_times(recording.requests, sizes).delays_s
     for record in made.results(tmp_path / "campaign"):

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import archives
-from httpbed.addons.pages.har import har_audit, loads, parser
+from httpbed.addons.pages.har import har_audit, har_file
 from httpbed.addons.pages.har.har_audit import AuditResult, Claims, Transfer
 
 DIALECTS = Path(__file__).parents[1] / "addons/pages/har/dialects"
@@ -20,7 +20,7 @@ RTT = Claims(rtt_s=0.040)
 
 def audit(claims: Claims, *entries: dict[str, Any]) -> dict[str, AuditResult]:
     """Audit a HAR file of these entries; return findings by what they are about."""
-    (archived,) = loads.loads(parser.read(archives.as_bytes(archives.har(*entries))))
+    (archived,) = har_file.loads(har_file.read(archives.as_bytes(archives.har(*entries))))
     return {result.about: result for result in har_audit.audit(archived, claims)}
 
 
@@ -104,7 +104,7 @@ def test_connections_take_round_trips(version: str, connect: float, verdict: str
 @pytest.mark.parametrize("name", ["chrome-har-capturer-0.14.4.har", "chrome-har-1.3.1.har"])
 def test_a_set_up_of_which_chrome_tells_the_rest_proves_nothing(name: str) -> None:
     """Five of six connections begin with their request: as if set up in less than 40 ms."""
-    (archived,) = loads.loads(parser.read_file(DIALECTS / name))
+    (archived,) = har_file.loads(har_file.read_file(DIALECTS / name))
     claims = Claims(http_version="1.1", rtt_s=0.040, rate_bit_s=10**7, visit="cold")
     found = {result.about: result for result in har_audit.audit(archived, claims)}
     verdicts = {about: one.verdict for about, one in found.items()}

@@ -47,11 +47,11 @@ def _driver_output(file: Path) -> Any:
 
 
 def _har(file: Path) -> Any:
-    from httpbed.addons.pages.har import parser  # noqa: PLC0415 - as above
+    from httpbed.addons.pages.har import har_file  # noqa: PLC0415 - as above
     from httpbed.base.errors import ConfigError  # noqa: PLC0415 - as above
 
     try:
-        return parser.read_file(file)
+        return har_file.read_file(file)
     except ConfigError as error:
         return error
 

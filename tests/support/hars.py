@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from httpbed.addons.pages.har import parser
-from httpbed.addons.pages.har.loads import HarDocument
+from httpbed.addons.pages.har import har_file
+from httpbed.addons.pages.har.har_file import HarDocument
 
 _BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PAGE = "page_1"
@@ -76,7 +76,7 @@ def har(entries: Iterable[Said | dict[str, Any]]) -> str:
 
 def read(entries: Iterable[Said]) -> HarDocument:
     """Write a HAR file, and read it."""
-    return parser.read(har(entries).encode(), "site.har")
+    return har_file.read(har(entries).encode(), "site.har")
 
 
 MAIN, CDN, STATS = "https://www.page.test", "https://cdn.page.test", "https://stats.example.test"

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import archives
-from httpbed.addons.pages.har import loads, parser
-from httpbed.addons.pages.har.loads import ArchivedLoad, HarDocument, HarEntry, Origin
+from httpbed.addons.pages.har import har_file
+from httpbed.addons.pages.har.har_file import ArchivedLoad, HarDocument, HarEntry
 from httpbed.addons.pages.har.schema import EntryForm
 from httpbed.addons.pages.load import driver_output as loads_reading
 from httpbed.addons.pages.load import timing
@@ -25,7 +25,7 @@ RECORDED = Path(__file__).parents[3] / "recorded/chromium-headless-shell-156.0.8
 
 
 def read(stated: Any) -> HarDocument:
-    return parser.read(archives.as_bytes(stated))
+    return har_file.read(archives.as_bytes(stated))
 
 
 def only(**stated: Any) -> HarEntry:
@@ -35,14 +35,14 @@ def only(**stated: Any) -> HarEntry:
 
 def mistakes(data: bytes) -> list[str]:
     with pytest.raises(ConfigError) as refused:
-        parser.read(data, "x.har")
+        har_file.read(data, "x.har")
     return [str(mistake) for mistake in refused.value.mistakes]
 
 
 def dialect(name: str) -> tuple[HarDocument, list[ArchivedLoad]]:
     """Read a tool's file and its loads."""
-    document = parser.read_file(DIALECTS / name)
-    return document, loads.loads(document)
+    document = har_file.read_file(DIALECTS / name)
+    return document, har_file.loads(document)
 
 
 def test_every_mistake_has_its_place() -> None:
@@ -100,7 +100,7 @@ def test_another_file_than_a_har_file_is_refused(data: bytes, reported: str) -> 
 
 def test_huge_files_are_refused_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Length and number of entries have limits, which the mistakes name."""
-    monkeypatch.setattr(parser, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(har_file, "MAX_BYTES", 2**20)
     reported = "x.har: is longer than 1 MiB; export it without bodies"
     assert mistakes(b" " * (2**20 + 1)) == [reported]
     many = archives.as_bytes({"log": {"entries": [0] * 20_001}})
@@ -127,7 +127,7 @@ def test_unknown_times_are_none() -> None:
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_a_byte_order_mark_is_passed_over(mark: bytes) -> None:
     """Windows tools write one."""
-    document = parser.read(mark + archives.as_bytes({"log": {"entries": [archives.entry()]}}))
+    document = har_file.read(mark + archives.as_bytes({"log": {"entries": [archives.entry()]}}))
     assert len(document.entries) == 1
 
 
@@ -145,21 +145,6 @@ def test_a_byte_order_mark_is_passed_over(mark: bytes) -> None:
 def test_bodies_are_bytes(content: dict[str, Any], body: bytes | None) -> None:
     """Bodies are bytes; None if the tool stored none."""
     assert only(response={"status": 200, "content": content}).body == body
-
-
-@pytest.mark.parametrize(
-    ("url", "origin", "path"),
-    [
-        ("javascript:alert(1)", None, ""),
-        ("data:text/html,<script>", None, ""),
-        ("HTTP://A.test:8080/b?c#d", Origin("http", "a.test", 8080), "/b?c"),
-        ("https://[::1]?q", Origin("https", "::1", 443), "/?q"),
-    ],
-)
-def test_urls_have_their_origins(url: str, origin: Origin | None, path: str) -> None:
-    """A URL that is not HTTP has no origin."""
-    entry = only(request={"method": "GET", "url": url})
-    assert (entry.origin, entry.path) == (origin, path)
 
 
 @pytest.mark.parametrize(
@@ -269,14 +254,14 @@ def test_two_tools_files_of_one_load_agree(name: str) -> None:
 def test_a_page_stamped_after_its_document_begins_with_its_document() -> None:
     """Some tools stamp the page late."""
     page = {"startedDateTime": "2026-01-31T12:00:00.253Z", "id": "a"}
-    (load,) = loads.loads(read(archives.har(archives.entry(pageref="a"), pages=[page])))
+    (load,) = har_file.loads(read(archives.har(archives.entry(pageref="a"), pages=[page])))
     assert load.load.requests[0].queued_s == 0.0
 
 
 def test_a_har_without_pages_is_one_load() -> None:
     """The load begins with its first request, wherever that is in the file."""
     late = archives.entry(startedDateTime="2026-01-31T12:00:01.250Z")
-    (load,) = loads.loads(read(archives.har(late, archives.entry())))
+    (load,) = har_file.loads(read(archives.har(late, archives.entry())))
     assert [request.queued_s for request in load.load.requests] == [0.0, 1.0]
     assert [entry.index for entry in load.entries] == [1, 0]
 
@@ -286,7 +271,7 @@ def test_entries_of_no_page_belong_to_the_first() -> None:
     page = {"startedDateTime": "2026-01-31T12:00:00Z", "pageTimings": {"onLoad": -1}}
     pages = [page | {"id": name} for name in ("a", "b")]
     lost, result = archives.entry(pageref="c"), archives.entry(pageref="b")
-    first, second = loads.loads(read(archives.har(lost, result, pages=pages)))
+    first, second = har_file.loads(read(archives.har(lost, result, pages=pages)))
     assert (first.page, second.page) == ("a", "b")
     assert first.load.notes == (
         "1 entries belong to no page of the file; they count for the first page",
@@ -296,14 +281,14 @@ def test_entries_of_no_page_belong_to_the_first() -> None:
 def test_pages_of_the_same_name_are_one() -> None:
     """No entry counts twice."""
     page = {"startedDateTime": "2026-01-31T12:00:00Z", "id": "a"}
-    (load,) = loads.loads(read(archives.har(archives.entry(pageref="a"), pages=[page, page])))
+    (load,) = har_file.loads(read(archives.har(archives.entry(pageref="a"), pages=[page, page])))
     assert len(load.entries) == 1
 
 
 def test_a_load_whose_document_failed_was_refused() -> None:
     """The reason is the browser's."""
     response = {"status": 0, "_error": "net::ERR_CONNECTION_REFUSED"}
-    (load,) = loads.loads(read(archives.har(archives.entry(response=response))))
+    (load,) = har_file.loads(read(archives.har(archives.entry(response=response))))
     assert (load.load.ended, load.load.reason) == ("refused", "net::ERR_CONNECTION_REFUSED")
 
 
@@ -328,7 +313,7 @@ def test_only_a_whole_load_of_a_page_has_metrics_of_the_page(
         for status in statuses
     ]
     page = archives.page(pageTimings=timings)
-    (one,) = loads.loads(read(archives.har(*entries, pages=[page])))
+    (one,) = har_file.loads(read(archives.har(*entries, pages=[page])))
     seen = timing.of_load(one.load)
     assert (one.load.ended, bool(one.load.reason)) == (ended, ended != "loaded")
     assert any(not seen.item for seen in seen) == (ended == "loaded")
@@ -358,9 +343,9 @@ def test_arbitrary_entries_are_read_or_refused(stated: dict[str, Any], url: str,
 
 def _read_or_refused(data: bytes) -> None:
     try:
-        document = parser.read(data)
+        document = har_file.read(data)
     except ConfigError:
         return
     for entry in document.entries:
-        assert (entry.origin is None) == (not entry.path)
-    assert sum(len(load.entries) for load in loads.loads(document)) == len(document.entries)
+        assert entry.host or not entry.is_on_network
+    assert sum(len(load.entries) for load in har_file.loads(document)) == len(document.entries)

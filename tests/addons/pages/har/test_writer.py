@@ -16,7 +16,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT6
 
 import archives
-from httpbed.addons.pages.har import loads, parser, writer
+from httpbed.addons.pages.har import har_file, writer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 
 HERE = Path(__file__).parent
@@ -125,7 +125,7 @@ def test_a_written_load_is_read_back() -> None:
     """All that a HAR file has of a load, to the microsecond."""
     load = archives.load()
     written = json.dumps(writer.har(load, archives.BEGAN, speed_index_s=0.0905)).encode()
-    (back,) = loads.loads(parser.read(written))
+    (back,) = har_file.loads(har_file.read(written))
     assert (back.page, back.speed_index_s) == ("page_1", 0.0905)
     assert (back.load.onload_s, back.load.title) == (load.onload_s, load.title)
     for before, after in zip(load.requests, back.load.requests, strict=True):

@@ -21,7 +21,7 @@ from httpbed.addons.explain.explanation import Explained, Place, Unexplained
 from httpbed.addons.explain.foreign.evidence_file import Evidence, Kind, Line
 from httpbed.addons.explain.transfer import NS, Sent, Transfer
 from httpbed.addons.explain.transfer import Path as NetworkPath
-from httpbed.addons.pages.har import parser
+from httpbed.addons.pages.har import har_file
 from httpbed.addons.pages.load.browser_load import name_of
 from httpbed.base.errors import ConfigError, Mistake
 
@@ -155,8 +155,8 @@ def _no_packets(ended: int, round_trip: int | None, remarks: tuple[str, ...]) ->
 
 
 def _of_har(path: Path) -> Iterator[Request]:
-    entries = parser.read_file(path).entries
-    first_s = min((entry.started_s for entry in entries), default=0.0)
+    entries = har_file.read_file(path).entries
+    first_s = min((entry.requested_at for entry in entries), default=0.0)
     for entry in entries:
         times = entry.timings
         handshake_s = (times.connect or 0.0) - (times.ssl or 0.0)  # connect contains ssl
@@ -170,7 +170,7 @@ def _of_har(path: Path) -> Iterator[Request]:
         yield Request(
             entry.url,
             name_of(entry.http_version),
-            round((entry.started_s - first_s) * NS),
+            round((entry.requested_at - first_s) * NS),
             [(cause, round((lasts_s or 0.0) * NS)) for cause, lasts_s in phases.items()],
             round(handshake_s * NS) if entry.http_version != "3" and handshake_s > 0 else None,
             entry.sent_body_bytes or 0,

@@ -1,5 +1,5 @@
 """HTTP archives (HAR 1.2): a strict reader for the files of several tools, and a writer.
 
 Not here: replaying a HAR file as a site (``sites/replay``).
-Start at ``loads`` (entries, and the page loads that they are); ``schema`` and ``parser`` read them.
+Start at ``har_file`` (entries, and the page loads that they are).
 """

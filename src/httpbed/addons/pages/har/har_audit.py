@@ -24,11 +24,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from httpbed.addons.pages.har.loads import ArchivedLoad, HarEntry
-from httpbed.addons.pages.load.browser_load import PageRequest
+from httpbed.addons.pages.har.har_file import ArchivedLoad, HarEntry
 from httpbed.base import units
 
 ALLOWANCE_BYTES = 2**16
@@ -53,7 +53,7 @@ _FULL_SHARE = 0.5
 _TCP_VERSIONS, _QUIC_VERSION = ("1.0", "1.1", "2"), "3"
 _NOT_MODIFIED = 304
 
-Pairs = Sequence[tuple[PageRequest, HarEntry]]
+Entries = Sequence[HarEntry]
 Lengths = Sequence[tuple[float, HarEntry]]
 """Seconds, and the entry that took them."""
 
@@ -142,28 +142,24 @@ class AuditResult:
 
 def audit(archived: ArchivedLoad, claims: Claims) -> list[AuditResult]:
     """Judge each claim; report the figures where nothing is claimed."""
-    pairs = [
-        (request, entry)
-        for request, entry in zip(archived.load.requests, archived.entries, strict=True)
-        if request.is_on_network
-    ]
-    answered = [pair for pair in pairs if not pair[1].failed]
+    requested = [entry for entry in archived.entries if entry.is_on_network]
+    answered = [entry for entry in requested if not entry.failed]
     audits = [_protocol(answered, claims.http_version)]
     if claims.rtt_s is not None:
         audits += [_answers(answered, claims.rtt_s), *_handshakes(answered, claims.rtt_s)]
     audits.append(_rate(answered, claims.rate_bit_s))
     audits.append(_cache(archived, claims.visit))
-    audits += [_failures(pairs), _redirects(pairs), _sums(archived.entries)]
+    audits += [_failures(requested), _redirects(requested), _sums(archived.entries)]
     return audits
 
 
-def _protocol(answered: Pairs, claimed: str | None) -> AuditResult:
-    counts = Counter(request.http_version for request, _ in answered)
+def _protocol(answered: Entries, claimed: str | None) -> AuditResult:
+    counts = Counter(entry.http_version for entry in answered)
     mix = ", ".join(f"{_version(name)}: {count}" for name, count in counts.most_common())
     about = "protocol"
     if claimed is None:
         return AuditResult(about, "not claimed", mix or "no request was answered over the network")
-    others = [entry for request, entry in answered if request.http_version not in (claimed, "")]
+    others = [entry for entry in answered if entry.http_version not in (claimed, "")]
     if others:
         share = units.format_share(len(others) / len(answered))
         text = f"{len(others)} of {len(answered)} ({share}) were not over HTTP/{claimed}: {mix}"
@@ -175,12 +171,12 @@ def _protocol(answered: Pairs, claimed: str | None) -> AuditResult:
     return AuditResult(about, "supported", f"all {len(answered)} over HTTP/{claimed}")
 
 
-def _downgrades(answered: Pairs, claimed: str) -> str:
+def _downgrades(answered: Entries, claimed: str) -> str:
     """Distinguish a first visit that switched protocols from one that never did."""
     by_origin: dict[object, list[str]] = {}
-    for request, entry in answered:
-        if request.http_version:
-            by_origin.setdefault(entry.origin, []).append(request.http_version)
+    for entry in answered:
+        if entry.http_version:
+            by_origin.setdefault(urlsplit(entry.url)[:2], []).append(entry.http_version)
     begun = sum(one[0] < claimed and claimed in one for one in by_origin.values())
     fallen = sum(claimed in one and one[-1] < claimed for one in by_origin.values())
     text = f"; {begun} origins changed to it on the way" if begun else ""
@@ -191,32 +187,32 @@ def _version(name: str) -> str:
     return f"HTTP/{name}" if name[:1].isdigit() else name or "not told"
 
 
-def _answers(answered: Pairs, rtt_s: float) -> AuditResult:
+def _answers(answered: Entries, rtt_s: float) -> AuditResult:
     """Compare the time from a request to its response with a round trip."""
     waits = [
-        (request.headers_end_s - request.send_start_s, entry)
-        for request, entry in answered
-        if request.headers_end_s is not None and request.send_start_s is not None
+        (entry.headers_end_s - entry.send_start_s, entry)
+        for entry in answered
+        if entry.headers_end_s is not None and entry.send_start_s is not None
     ]
     return _round_trips("responses", "answered", waits, rtt_s)
 
 
-def _handshakes(answered: Pairs, rtt_s: float) -> Iterator[AuditResult]:
+def _handshakes(answered: Entries, rtt_s: float) -> Iterator[AuditResult]:
     """Compare the time of connection set-up with a round trip."""
     whole = [
-        (request.connect_end_s - request.connect_start_s, request.http_version, entry)
-        for request, entry in answered
-        if request.connect_end_s is not None
-        and request.connect_start_s is not None
-        and request.connect_end_s > request.connect_start_s
+        (entry.connect_end_s - entry.connect_start_s, entry)
+        for entry in answered
+        if entry.connect_end_s is not None
+        and entry.connect_start_s is not None
+        and entry.connect_end_s > entry.connect_start_s
         and entry.has_whole_setup
     ]
-    versions = {request.http_version for request, _ in answered}
+    versions = {entry.http_version for entry in answered}
     if versions & set(_TCP_VERSIONS):
-        over_tcp = [(length, entry) for length, spoken, entry in whole if spoken in _TCP_VERSIONS]
+        over_tcp = [pair for pair in whole if pair[1].http_version in _TCP_VERSIONS]
         yield _tcp_handshakes(over_tcp, rtt_s)
     if _QUIC_VERSION in versions:
-        over_quic = [(length, entry) for length, spoken, entry in whole if spoken == _QUIC_VERSION]
+        over_quic = [pair for pair in whole if pair[1].http_version == _QUIC_VERSION]
         yield _quic_handshakes(over_quic, rtt_s)
 
 
@@ -252,7 +248,7 @@ def _round_trips(about: str, done: str, lengths: Lengths, rtt_s: float) -> Audit
     return AuditResult(about, "supported" if is_near else "undecided", texts)
 
 
-def _rate(answered: Pairs, claimed: int | None) -> AuditResult:
+def _rate(answered: Entries, claimed: int | None) -> AuditResult:
     transfers = list(_transfers(answered))
     certain = beyond_a_burst(transfers)
     if claimed is not None and certain is not None and certain.bit_s > claimed:
@@ -278,11 +274,12 @@ def _rate_of(found: Stretch) -> str:
     return units.format_rate(found.bit_s, units.SHORT_DIGITS)
 
 
-def _transfers(answered: Pairs) -> Iterator[Transfer]:
+def _transfers(answered: Entries) -> Iterator[Transfer]:
     """Yield lower bounds of what crossed the link: bytes as sent, with start and end."""
-    for request, entry in answered:
-        size = entry.wire_bytes if entry.wire_bytes is not None else entry.sent_body_bytes
-        start, end = request.send_start_s, request.ended_s
+    for entry in answered:
+        stated = entry.stated_wire_bytes
+        size = stated if stated is not None else entry.sent_body_bytes
+        start, end = entry.send_start_s, entry.ended_s
         if size and start is not None and end is not None and end >= start:
             yield Transfer(start, end, size, entry.index)
 
@@ -301,18 +298,20 @@ def _cache(archived: ArchivedLoad, claimed: str | None) -> AuditResult:
     return AuditResult("cache", "supported" if hits else "undecided", text)
 
 
-def _failures(pairs: Pairs) -> AuditResult:
-    failed = [entry for _, entry in pairs if entry.failed]
-    refused = [entry for _, entry in pairs if entry.status >= 400]  # RFC 9110, 15
+def _failures(requested: Entries) -> AuditResult:
+    failed = [entry for entry in requested if entry.failed]
+    refused = [entry for entry in requested if entry.status >= 400]  # RFC 9110, 15
     reasons = Counter(entry.failed for entry in failed)
     why = "".join(f"; {reason}: {count}" for reason, count in reasons.most_common(MAX_PLACES))
-    text = f"{len(failed)} without a response, {len(refused)} with an error, of {len(pairs)}{why}"
+    text = (
+        f"{len(failed)} without a response, {len(refused)} with an error, of {len(requested)}{why}"
+    )
     return _finding("failed requests", "not claimed", text, failed + refused)
 
 
-def _redirects(pairs: Pairs) -> AuditResult:
-    moved = [entry for _, entry in pairs if entry.redirected_to]
-    return _finding("redirects", "not claimed", f"{len(moved)} of {len(pairs)}", moved)
+def _redirects(requested: Entries) -> AuditResult:
+    moved = [entry for entry in requested if entry.redirected_to]
+    return _finding("redirects", "not claimed", f"{len(moved)} of {len(requested)}", moved)
 
 
 def _sums(entries: Iterable[HarEntry]) -> AuditResult:

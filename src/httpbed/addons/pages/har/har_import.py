@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.pages.har import har_audit, loads, parser
+from httpbed.addons.pages.har import har_audit, har_file
 from httpbed.addons.pages.har.har_audit import AuditResult, Claims
-from httpbed.addons.pages.har.loads import ArchivedLoad
+from httpbed.addons.pages.har.har_file import ArchivedLoad
 from httpbed.addons.pages.load import timing
 from httpbed.base import units
 from httpbed.base.errors import ConfigError, Mistake, require_none, visible
@@ -57,7 +57,7 @@ def read(files: Sequence[Path], claims: Claims) -> list[ImportedLoad]:
 
 
 def _imported(file: Path, claims: Claims) -> Iterator[ImportedLoad]:
-    archived = loads.loads(parser.read_file(file))
+    archived = har_file.loads(har_file.read_file(file))
     if not archived:
         reason = "has no entry"
         raise ConfigError(
@@ -70,12 +70,11 @@ def _imported(file: Path, claims: Claims) -> Iterator[ImportedLoad]:
 
 def _observations(archived: ArchivedLoad) -> Iterator[Observation]:
     """Compute the metrics that the file supports; bytes only if it has those of every response."""
-    on_network = [
-        entry
-        for request, entry in zip(archived.load.requests, archived.entries, strict=True)
-        if request.is_on_network and not entry.failed
-    ]
-    tells_bytes = all(entry.wire_bytes is not None for entry in on_network)
+    tells_bytes = all(
+        entry.stated_wire_bytes is not None
+        for entry in archived.entries
+        if entry.is_on_network and not entry.failed
+    )
     # A page that painted nothing has no Speed Index; some tools write 0.
     if archived.speed_index_s and archived.load.ended == "loaded":
         yield Observation(metric="speed_index", value=archived.speed_index_s, source="client")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from httpbed.addons.pages.har.loads import HarEntry
+from httpbed.addons.pages.har.har_file import HarEntry
 from httpbed.addons.pages.sites.replay.selection import WITHOUT_BODY
 
 _HEAD_SHARE = 0.5
@@ -40,20 +40,20 @@ def body_size(entry: HarEntry) -> Size:
         return Size(0, is_exact=True)
     announced = content_length(entry)
     sent = entry.sent_body_bytes
-    if sent or (sent == 0 and not announced and not entry.body_bytes):
+    if sent or (sent == 0 and not announced and not entry.stated_body_bytes):
         return Size(sent or 0, is_exact=True)
     if announced is not None:
         return Size(announced, is_exact=True)
-    if entry.wire_bytes is not None:
-        return _without_head(entry, entry.wire_bytes)
-    if entry.body_bytes is not None:
-        return Size(entry.body_bytes, is_exact=not header(entry, "content-encoding"))
+    if entry.stated_wire_bytes is not None:
+        return _without_head(entry, entry.stated_wire_bytes)
+    if entry.stated_body_bytes is not None:
+        return Size(entry.stated_body_bytes, is_exact=not header(entry, "content-encoding"))
     return Size(0, is_exact=sent == 0)
 
 
 def _without_head(entry: HarEntry, wire: int) -> Size:
-    if entry.headers_bytes:
-        return Size(max(0, wire - entry.headers_bytes), is_exact=True)
+    if entry.head_bytes:
+        return Size(max(0, wire - entry.head_bytes), is_exact=True)
     text = sum(len(name) + len(value) + 4 for name, value in entry.response_headers)
     return Size(max(0, wire - int(text * _HEAD_SHARE)), is_exact=False)
 

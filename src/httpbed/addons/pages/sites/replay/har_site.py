@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import get_args
 from urllib.parse import urljoin, urlsplit
 
-from httpbed.addons.pages.har import parser
+from httpbed.addons.pages.har import har_file
 from httpbed.addons.pages.page import Order, RecordedPage
 from httpbed.addons.pages.sites.replay import bodies, headers, order, selection
 from httpbed.addons.pages.sites.replay.bodies import Body, Size
@@ -149,8 +149,8 @@ def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
     if file.exists() and not file.is_file():  # opening a pipe may wait forever
         raise ConfigError([Mistake(file.name, "is not a file", RECORD)])
     with file.open("rb") as handle:
-        content = handle.read(parser.MAX_BYTES + 1)
-    document = parser.read(content, file.name)
+        content = handle.read(har_file.MAX_BYTES + 1)
+    document = har_file.read(content, file.name)
     wanted = page.order or ORDERS.get(document.order)
     selected = selection.choose(document, file.name)
     if all(request.entry.timings.wait is None for request in selected.requests):
@@ -159,7 +159,7 @@ def _selected(file: Path, page: RecordedPage) -> ReplayedHar:
     cut = [request for request in selected.requests if _is_cut(request)]
     if cut and wanted == "its own":
         mistakes = [_of_cut(request, file.name) for request in cut]
-        raise ConfigError(parser.first_mistakes(mistakes, file.name))
+        raise ConfigError(har_file.first_mistakes(mistakes, file.name))
     selected = _without_cut(selected, cut)
     read = ReplayedHar(file.name, selected, hashlib.sha256(content).hexdigest(), wanted)
     if sum(size.bytes for size in read.sizes) > MAX_BYTES:
@@ -176,9 +176,9 @@ def _is_cut(one: SelectedRequest) -> bool:
     A text is stored as UTF-8, which only UTF-16 exceeds, and without the mark of its byte order.
     """
     entry = one.entry
-    if entry.body is None or entry.body_bytes is None or "utf-16" in _kind(one):
+    if entry.body is None or entry.stated_body_bytes is None or "utf-16" in _kind(one):
         return False
-    return len(entry.body) < entry.body_bytes - len(BOM_UTF8)
+    return len(entry.body) < entry.stated_body_bytes - len(BOM_UTF8)
 
 
 def _of_cut(one: SelectedRequest, name: str) -> Mistake:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from httpbed.addons.pages.har.loads import HarEntry
+from httpbed.addons.pages.har.har_file import HarEntry
 
 Fields = list[tuple[str, str]]
 

@@ -80,7 +80,7 @@ def _times(one: SelectedRequest) -> _Times:
     )
     added = sum(part for part in parts if part is not None)
     lasted = one.entry.time_s if one.entry.time_s is not None else added
-    start = one.entry.started_s
+    start = one.entry.requested_at
     return _Times(start, start + max(0.0, lasted - (timings.receive or 0.0)), start + lasted)
 
 

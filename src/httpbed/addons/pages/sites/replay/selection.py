@@ -18,8 +18,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from httpbed.addons.pages.har.loads import HarDocument, HarEntry
-from httpbed.addons.pages.har.parser import first_mistakes
+from httpbed.addons.pages.har.har_file import HarDocument, HarEntry, first_mistakes
 from httpbed.addons.pages.page import MAX_ORIGINS, OriginName
 from httpbed.addons.pages.sites.replay import headers
 from httpbed.addons.pages.sites.site import MAX_PATH, MAX_S
@@ -207,13 +206,13 @@ def _of_page(document: HarDocument) -> tuple[list[HarEntry], tuple[str, ...]]:
     first = pages[:1]
     chosen = [entry for entry in document.entries if entry.page in (*first, "") or not first]
     remarks = (f"the first of its {len(pages)} pages is replayed",) if pages[1:] else ()
-    return sorted(chosen, key=lambda entry: (entry.started_s, entry.index)), remarks
+    return sorted(chosen, key=lambda entry: (entry.requested_at, entry.index)), remarks
 
 
 def _reason_against(entry: HarEntry) -> str:
     """Return why an entry is not replayed; empty if it is."""
     kinds = {
-        _NO_HTTP: not entry.is_http,
+        _NO_HTTP: not entry.url.lower().startswith(("http:", "https:")),
         "WebSockets": "websocket" in entry.kind.lower() or entry.status == 101,
         _CACHED: entry.from_cache,
         "failed": bool(entry.failed) or entry.status == 0,
@@ -239,7 +238,7 @@ def _mistakes_of_all(requests: Sequence[SelectedRequest], name: str) -> Iterator
     if len(hosts) > MAX_ORIGINS:
         reason = f"has {len(hosts)} origins, more than {MAX_ORIGINS}"
         yield Mistake(name, reason, "leave some out")
-    starts = [request.entry.started_s for request in requests]
+    starts = [request.entry.requested_at for request in requests]
     if requests and max(starts) - min(starts) > MAX_S:
         reason = f"lasts longer than {MAX_S:.0f} s"
         yield Mistake(name, reason, "leave out later requests")

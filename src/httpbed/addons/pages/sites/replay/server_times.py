@@ -123,7 +123,7 @@ def _record(one: SelectedRequest, size: Size) -> int:
 def _arrival(one: SelectedRequest, size: Size) -> _Arrival:
     times = one.entry.timings
     before = (times.blocked, times.dns, times.connect, times.send)
-    sent_s = one.entry.started_s + sum(part or 0.0 for part in before)
+    sent_s = one.entry.requested_at + sum(part or 0.0 for part in before)
     head_s = sent_s + (times.wait or 0.0)
     return _Arrival(sent_s, head_s, head_s + (times.receive or 0.0), size.bytes)
 

@@ -1,6 +1,14 @@
-"""Reads HAR files: truncated and huge ones, and those of tools that extend the form.
+"""A HAR file as values: read with all its mistakes, its entries, and the page loads that they are.
 
-A file is either rejected with all its mistakes or read completely.
+A file is either rejected with all its mistakes or read completely. The values are checked but not
+trusted. Every field has its type, every time is a plausible duration, and every ``http:`` or
+``https:`` URL names a host. Nothing else holds: a URL may lead anywhere, a header or title may
+contain script or terminal commands, and times need not add up.
+
+Chrome and Firefox write a page for each navigation, WebPageTest one for each view. Other tools
+write none: then all entries are one load, which begins with the first of them. The phases of an
+entry follow each other from its start: blocked, dns, connect with ssl as its last part, send, wait,
+receive.
 """
 
 from __future__ import annotations
@@ -8,15 +16,28 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from httpbed.addons.pages.har.loads import Fields, HarDocument, HarEntry, Timings
-from httpbed.addons.pages.har.schema import ArchiveForm, EntryForm, HeaderForm, LogForm
-from httpbed.addons.pages.load.browser_load import version_of
+from httpbed.addons.pages.har.schema import (
+    ArchiveForm,
+    EntryForm,
+    HarPage,
+    HeaderForm,
+    LogForm,
+    TimingsForm,
+)
+from httpbed.addons.pages.load.browser_load import (
+    BrowserLoad,
+    Ending,
+    Headers,
+    PageRequest,
+    version_of,
+)
 from httpbed.base import untrusted_files, user_file
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.untrusted_files import UnreadableError
@@ -27,8 +48,14 @@ MAX_BYTES = 128 * 2**20
 MAX_ENTRIES = 20_000
 MAX_MISTAKES = 40
 """Mistakes that are listed for a file; a last one counts the rest."""
+ERROR = 400
+"""Status from which on an answer is an error (RFC 9110, 15)."""
+NO_ONLOAD = (
+    "the file has no load event, so the load may be incomplete: it has no metric of the page"
+)
 ROUNDED_S = 0.002
 """Tolerance in seconds of a sum of phases in whole milliseconds."""
+_SAME_S = 1e-5
 _REASONS = {
     "missing": "is missing",
     "model_type": "must be an object",
@@ -37,6 +64,77 @@ _REASONS = {
     "bool_type": "must be true or false",
     "bool_parsing": "must be true or false",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarEntry(PageRequest):
+    """A request of a HAR file, with what the file alone says of it.
+
+    Times since the navigation, such as ``queued_s``, are those of :func:`loads`: before, they are
+    None.
+    """
+
+    index: int
+    """Index in the file."""
+    page: str
+    """ID of its page; empty if it belongs to none."""
+    requested_at: float
+    """When the page requested it: seconds since 1970."""
+    time_s: float | None
+    """Duration by the tool; its timings need not add up to it."""
+    timings: TimingsForm
+    """Its phases, in seconds; None if absent or unknown."""
+    posted: str | None
+    body: bytes | None
+    """Base64 decoded, not compressed; None if the tool did not store it."""
+    stated_body_bytes: int | None
+    """Length of the uncompressed body; None if unknown, where ``body_bytes`` is 0."""
+    stated_wire_bytes: int | None
+    """Length of head and body on the wire; None if unknown, where ``wire_bytes`` is 0."""
+    sent_body_bytes: int | None
+    """Length of the body on the wire; None if unknown."""
+
+    @property
+    def has_whole_setup(self) -> bool:
+        """Return whether the connection's set-up, if it has one, is whole.
+
+        Chrome may give a request a connection that was begun for another, and then reports only
+        what followed the request: such a set-up begins with the request, and its DNS lookup takes
+        0.
+        """
+        times = self.timings
+        if times.queued is None:
+            return times.dns != 0
+        blocked_s = times.blocked or 0.0
+        return blocked_s + (times.dns or 0.0) - min(times.queued, blocked_s) > _SAME_S
+
+
+@dataclass(frozen=True)
+class HarDocument:
+    """A HAR file."""
+
+    creator: str
+    """Name and version of the tool that wrote it."""
+    browser: str
+    pages: tuple[HarPage, ...]
+    entries: tuple[HarEntry, ...]
+    """In the order of the file."""
+    order: str = ""
+    """What ``pages mirror`` found to request the page's resources
+    (:attr:`~httpbed.addons.pages.page.RecordedPage.order`); empty in files of other tools."""
+
+
+@dataclass(frozen=True)
+class ArchivedLoad:
+    """A load as a HAR file describes it."""
+
+    page: str
+    """ID of its page; empty in a file without pages."""
+    load: BrowserLoad
+    entries: tuple[HarEntry, ...]
+    """The load's requests."""
+    speed_index_s: float | None
+    """The tool's Speed Index: a HAR file has no pictures to compute it from."""
 
 
 def read_file(file: Path) -> HarDocument:
@@ -149,30 +247,48 @@ def _document(log: LogForm, bodies: Iterable[bytes | None]) -> HarDocument:
 
 
 def _entry(index: int, form: EntryForm, body: bytes | None, *, is_firefox: bool) -> HarEntry:
+    response, body_bytes = form.response, form.response.content.size
+    if body_bytes is None and body is not None:
+        body_bytes = len(body)
+    wire_bytes, from_cache = _wire_bytes(form), _is_from_cache(form)
     initiator, initiator_kind = _initiator(form.initiator)
     before_s = form.timings.queued_before or 0.0
     return HarEntry(
+        id=str(index),
         index=index,
         page=form.page,
-        started_s=form.started - before_s,
+        requested_at=form.started - before_s,
         time_s=form.time + before_s if form.time is not None else None,
         timings=_with_queue(_with_tls(form, is_firefox=is_firefox), before_s),
-        method=form.request.method,
         url=form.request.url,
-        request_headers=_fields(form.request.headers),
-        posted=form.request.post_data.text if form.request.post_data else None,
-        kind=form.kind,
+        method=form.request.method,
+        http_version=_http_version(form),
+        status=response.status,
+        failed=response.error or ("" if response.status or from_cache else "no response"),
+        kind=form.kind.capitalize() if form.kind.islower() else form.kind,
+        mime_type=response.content.mime_type,
         priority=form.priority,
         initiator=initiator,
         initiator_kind=form.initiator_kind or initiator_kind,
+        redirected_to=response.redirect_url,
         # Firefox writes the server's port, which is the same for all connections.
         connection=_connection(form) if not is_firefox else "",
-        server_address=form.server_address,
-        **_answer(form, body),
+        remote=form.server_address,
+        from_cache=from_cache,
+        request_headers=_fields(form.request.headers),
+        response_headers=_fields(response.headers),
+        posted=form.request.post_data.text if form.request.post_data else None,
+        body=body,
+        stated_body_bytes=body_bytes,
+        body_bytes=body_bytes or 0,
+        stated_wire_bytes=wire_bytes,
+        wire_bytes=wire_bytes or 0,
+        sent_body_bytes=response.body_size,
+        head_bytes=response.headers_size or 0,
     )
 
 
-def _with_tls(form: EntryForm, *, is_firefox: bool) -> Timings:
+def _with_tls(form: EntryForm, *, is_firefox: bool) -> TimingsForm:
     """Return timings in which TLS is part of ``connect``, as in HAR 1.2.
 
     Some tools report TLS beside it. The entry's time shows which: less all other phases, it leaves
@@ -192,7 +308,7 @@ def _with_tls(form: EntryForm, *, is_firefox: bool) -> Timings:
     return timings.model_copy(update={"connect": max(set_up_s, timings.ssl)})
 
 
-def _with_queue(timings: Timings, before_s: float) -> Timings:
+def _with_queue(timings: TimingsForm, before_s: float) -> TimingsForm:
     """Return timings in which time in a queue before the entry's start is part of ``blocked``."""
     if not before_s:
         return timings
@@ -201,27 +317,7 @@ def _with_queue(timings: Timings, before_s: float) -> Timings:
     return timings.model_copy(update={"blocked": blocked_s, "queued": queued_s})
 
 
-def _answer(form: EntryForm, body: bytes | None) -> dict[str, Any]:
-    response = form.response
-    size = response.content.size
-    from_cache = _is_from_cache(form)
-    return {
-        "status": response.status,
-        "http_version": _http_version(form),
-        "response_headers": _fields(response.headers),
-        "redirected_to": response.redirect_url,
-        "mime_type": response.content.mime_type,
-        "body": body,
-        "body_bytes": size if size is not None or body is None else len(body),
-        "sent_body_bytes": response.body_size,
-        "headers_bytes": response.headers_size,
-        "wire_bytes": _wire_bytes(form),
-        "from_cache": from_cache,
-        "failed": response.error or ("" if response.status or from_cache else "no response"),
-    }
-
-
-def _fields(headers: Iterable[HeaderForm]) -> Fields:
+def _fields(headers: Iterable[HeaderForm]) -> Headers:
     return tuple((header.name, header.value) for header in headers)
 
 
@@ -274,3 +370,96 @@ def _top_of(stack: Any) -> Any:
             return frames[0].get("url")
         stack = stack.get("parent")
     return ""
+
+
+def loads(document: HarDocument) -> list[ArchivedLoad]:
+    """Return every load with at least one request, in the order of the file's pages."""
+    known: dict[str, HarPage] = {}
+    for page in document.pages or (_whole(document),):
+        known.setdefault(page.id, page)
+    archived = []
+    for index, page in enumerate(known.values()):
+        mine = [entry for entry in document.entries if entry.page == page.id]
+        strays = (
+            [entry for entry in document.entries if entry.page not in known] if index == 0 else []
+        )
+        if mine or strays:
+            entries = sorted(mine + strays, key=lambda entry: entry.requested_at)
+            archived.append(_load(document, page, entries, len(strays)))
+    return archived
+
+
+def _whole(document: HarDocument) -> HarPage:
+    """Return a page for a file without pages."""
+    started_s = min((entry.requested_at for entry in document.entries), default=0.0)
+    return HarPage.model_construct(id="", started_s=started_s)
+
+
+def _load(
+    document: HarDocument, page: HarPage, entries: Sequence[HarEntry], strays: int
+) -> ArchivedLoad:
+    # If the page starts after its first entry, the tool stamped it late.
+    began_s = min(page.started_s, entries[0].requested_at)
+    ended, reason = _ending(entries, page)
+    requests = tuple(_timed(entry, began_s) for entry in entries)
+    load = BrowserLoad(
+        url=entries[0].url,
+        ended=ended,
+        reason=reason,
+        product=document.browser or document.creator,
+        visit=page.visit,
+        requests=requests,
+        content_loaded_s=page.content_loaded_s,
+        onload_s=page.onload_s,
+        first_contentful_paint_s=page.first_contentful_paint_s,
+        largest_contentful_paint_s=page.largest_contentful_paint_s,
+        title=page.title,
+        notes=_notes(document, strays),
+    )
+    return ArchivedLoad(page.id, load, requests, page.speed_index_s)
+
+
+def _ending(entries: Sequence[HarEntry], page: HarPage) -> tuple[Ending, str]:
+    """Return how a load ended; an aborted load has no load event."""
+    document = next((entry for entry in entries if not entry.redirected_to), entries[-1])
+    if document.failed:
+        return "refused", document.failed
+    if document.status >= ERROR:
+        return "refused", f"the page was answered with status {document.status}"
+    if page.onload_s is None:
+        return "unknown", NO_ONLOAD
+    return "loaded", ""
+
+
+def _notes(document: HarDocument, strays: int) -> tuple[str, ...]:
+    if not strays or not document.pages:
+        return ()
+    return (f"{strays} entries belong to no page of the file; they count for the first page",)
+
+
+def _timed(entry: HarEntry, began_s: float) -> HarEntry:
+    """Return an entry with its phases end to end, in seconds since the navigation."""
+    times = entry.timings
+    queued_s = round(entry.requested_at - began_s, 6)  # dates have microseconds
+    blocked_end = queued_s + (times.blocked or 0.0)
+    dns_end = blocked_end + (times.dns or 0.0)
+    connect_end = dns_end + (times.connect or 0.0)
+    send_end = connect_end + (times.send or 0.0)
+    wait_end = send_end + (times.wait or 0.0)
+    is_answered = times.wait is not None and not entry.failed
+    is_sent = times.send is not None or is_answered
+    return replace(
+        entry,
+        queued_s=queued_s,
+        started_s=queued_s + min(times.queued or 0.0, times.blocked or 0.0),
+        dns_start_s=blocked_end if times.dns is not None else None,
+        dns_end_s=dns_end if times.dns is not None else None,
+        connect_start_s=dns_end if times.connect is not None else None,
+        connect_end_s=connect_end if times.connect is not None else None,
+        tls_start_s=max(dns_end, connect_end - times.ssl) if times.ssl is not None else None,
+        tls_end_s=connect_end if times.ssl is not None else None,
+        send_start_s=connect_end if is_sent else None,
+        send_end_s=send_end if is_sent else None,
+        headers_end_s=wait_end if is_answered else None,
+        ended_s=wait_end + (times.receive or 0.0),
+    )
