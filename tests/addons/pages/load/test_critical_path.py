@@ -185,11 +185,11 @@ def test_the_four_parts_add_up_to_the_paint() -> None:
                      largest_contentful_paint_s=1.0, largest_image_s=(0.5, 0.9))  # fmt: skip
     parts = paint_parts(of)
     assert parts is not None
-    assert list(parts.all.values()) == pytest.approx([0.1, 0.4, 0.4, 0.1])
+    assert list(parts.values()) == pytest.approx([0.1, 0.4, 0.4, 0.1])
     text = paint_parts(BrowserLoad(PAGE, "loaded", requests=(DOCUMENT,),
                                    largest_contentful_paint_s=0.5))  # fmt: skip
     assert text is not None
-    assert list(text.all.values()) == pytest.approx([0.1, 0, 0, 0.4])
+    assert list(text.values()) == pytest.approx([0.1, 0, 0, 0.4])
 
 
 @pytest.mark.parametrize("version", ["h1", "h2", "h3"])
@@ -200,4 +200,4 @@ def test_a_recorded_load_has_its_largest_image_on_the_path(version: str) -> None
     assert [one.path for one in found.requests] == ["/index.html", "/i/1.jpeg"]
     parts = paint_parts(load)
     assert parts is not None
-    assert sum(parts.all.values()) == pytest.approx(load.largest_contentful_paint_s)
+    assert sum(parts.values()) == pytest.approx(load.largest_contentful_paint_s)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from httpbed.addons.pages.sites import repair
-from httpbed.addons.pages.sites.repair import FileIndex, Reference, Repaired, SiteLinks
+from httpbed.addons.pages.sites.repair import FileIndex, Reference, Repair
 
 FILES = FileIndex(
     ["s.css", "img/a.png", "img/b c.png", "deep/Only.js", "x/twice.png", "y/twice.png"]
@@ -13,19 +12,21 @@ FILES = FileIndex(
 ICON = '<link rel="icon" href="data:,">'
 
 
-def _page(text: str, at: str = "/index.html") -> Repaired:
-    return repair.page(text, SiteLinks(at, FILES))
+def _page(text: str) -> tuple[str, Repair]:
+    """Return a repaired page, and its repair."""
+    repair = Repair("/index.html", FILES)
+    return repair.page(text), repair
 
 
 def test_existing_files_stay_and_are_listed() -> None:
     """Text stays byte for byte, with queries and escapes."""
     text = '<link rel=stylesheet href="s.css"><img src="img/a.png?v=1"><img src="/img/b%20c.png">'
-    done = _page(text)
-    assert (done.text, done.changes) == (text, [])
-    assert done.references == [
-        Reference("/s.css", "sheet"),
-        Reference("/img/a.png?v=1", "needed"),
-        Reference("/img/b%20c.png", "needed"),
+    repaired, repair = _page(text)
+    assert (repaired, repair.changes) == (text, [])
+    assert repair.references == [
+        Reference("/s.css", is_requested=True),
+        Reference("/img/a.png?v=1", is_requested=True),
+        Reference("/img/b%20c.png", is_requested=True),
     ]
 
 
@@ -44,37 +45,39 @@ def test_existing_files_stay_and_are_listed() -> None:
 )
 def test_references_to_other_hosts_are_removed_and_reported(text: str) -> None:
     """Whole elements are removed."""
-    done = _page(text)
-    assert done.text == ""
-    assert len(done.changes) == 1
+    repaired, repair = _page(text)
+    assert repaired == ""
+    assert len(repair.changes) == 1
 
 
 def test_a_frame_of_another_host_becomes_empty() -> None:
     """Its place in the page stays."""
     assert (
-        _page('<iframe width=5 src="https://maps.test/"></iframe>').text
+        _page('<iframe width=5 src="https://maps.test/"></iframe>')[0]
         == "<iframe width=5></iframe>"
     )
 
 
 def test_a_dead_link_is_replaced_by_the_only_file_of_its_name() -> None:
     """Cases may differ."""
-    done = _page("<script src='js/only.js'></script>")
-    assert done.text == '<script src="/deep/Only.js"></script>'
-    assert done.changes == ["replaced by /deep/Only.js: js/only.js"]
+    repaired, repair = _page("<script src='js/only.js'></script>")
+    assert repaired == '<script src="/deep/Only.js"></script>'
+    assert repair.changes == ["replaced by /deep/Only.js: js/only.js"]
 
 
 def test_a_dead_link_with_two_candidates_is_removed() -> None:
     """Guessing would show a wrong file."""
-    done = _page("<img src=img/twice.png>")
-    assert (done.text, done.changes) == ("", ["missing: img/twice.png"])
+    repaired, repair = _page("<img src=img/twice.png>")
+    assert (repaired, repair.changes) == ("", ["missing: img/twice.png"])
 
 
 def test_lazy_images_load_at_once_and_in_one_size() -> None:
     """How near the viewport counts as near depends on the network."""
-    done = _page('<img src="img/a.png" srcset="img/a.png 1x, img/a.png 2x" loading="lazy">')
-    assert done.text == '<img src="img/a.png">'
-    assert [change.split(":")[0] for change in done.changes] == [
+    repaired, repair = _page(
+        '<img src="img/a.png" srcset="img/a.png 1x, img/a.png 2x" loading="lazy">'
+    )
+    assert repaired == '<img src="img/a.png">'
+    assert [change.split(":")[0] for change in repair.changes] == [
         "image set removed",
         "loads at once",
     ]
@@ -91,37 +94,40 @@ def test_lazy_images_load_at_once_and_in_one_size() -> None:
 def test_a_page_without_a_head_gets_an_icon(text: str, where: str) -> None:
     """The icon is where the head begins, behind the document type."""
     wanted = text.replace(where, ICON + where, 1)
-    assert _page(text).text == wanted
+    assert _page(text)[0] == wanted
 
 
 def test_icons_are_replaced_by_an_empty_icon() -> None:
     """Only some browsers request an icon."""
-    done = _page('<html><head><link rel="shortcut icon" href="img/a.png"></head></html>')
-    assert done.text == f"<html><head>{ICON}</head></html>"
+    repaired, _ = _page('<html><head><link rel="shortcut icon" href="img/a.png"></head></html>')
+    assert repaired == f"<html><head>{ICON}</head></html>"
 
 
 def test_repeated_slashes_become_one() -> None:
     """Servers interpret them differently."""
-    assert _page("<img src=img//a.png>").text == '<img src="/img/a.png">'
+    assert _page("<img src=img//a.png>")[0] == '<img src="/img/a.png">'
 
 
 def test_a_sheet_keeps_its_files_and_lists_them_as_optional() -> None:
     """Fonts and backgrounds are requested only if something is drawn with them."""
-    finder = SiteLinks("/img/x.css", FILES)
-    done = repair.sheet("@import '../s.css';p{a:url(a.png#x) url(no.woff)}", finder)
-    assert done.text == "@import '../s.css';p{a:url(a.png#x) url(\"data:,\")}"
-    assert done.references == [Reference("/s.css", "sheet"), Reference("/img/a.png", "perhaps")]
+    repair = Repair("/img/x.css", FILES)
+    repaired = repair.sheet("@import '../s.css';p{a:url(a.png#x) url(no.woff)}")
+    assert repaired == "@import '../s.css';p{a:url(a.png#x) url(\"data:,\")}"
+    assert repair.references == [
+        Reference("/s.css", is_requested=True),
+        Reference("/img/a.png", is_requested=False),
+    ]
 
 
 def test_styles_in_attributes_are_repaired_too() -> None:
     """Character references are kept."""
-    done = _page('<div style="background: url(&quot;https://x.test/a.png&quot;)">')
-    assert done.text == '<div style="background: url(&quot;data:,&quot;)">'
+    repaired, _ = _page('<div style="background: url(&quot;https://x.test/a.png&quot;)">')
+    assert repaired == '<div style="background: url(&quot;data:,&quot;)">'
 
 
 def test_invalid_urls_are_removed() -> None:
     """They are removed like references to other hosts."""
-    assert _page("<img src='http://[broken'><img src='data:image/png,x'>").text == (
+    assert _page("<img src='http://[broken'><img src='data:image/png,x'>")[0] == (
         "<img src='data:image/png,x'>"
     )
 
@@ -145,7 +151,7 @@ def test_invalid_urls_are_removed() -> None:
 )
 def test_a_repaired_page_needs_no_further_repair(text: str) -> None:
     """This holds for any malformed page."""
-    once = _page(text)
-    again = _page(once.text)
-    assert again.text == once.text
-    assert again.changes == []
+    once, _ = _page(text)
+    again, repair = _page(once)
+    assert again == once
+    assert repair.changes == []

@@ -46,8 +46,6 @@ Goal = Literal[
 ]
 """The metric whose time a path divides."""
 GOALS: tuple[Goal, ...] = get_args(Goal)
-NEAREST: dict[str, Goal] = {"network_page_load_time": "page_load_time"}
-"""The goals of metrics that no single moment ends."""
 
 BLOCKING = frozenset({"Blocking", "InBodyParserBlocking"})
 """Of the browser's words: what keeps a page from painting, or its parser from going on."""
@@ -124,32 +122,12 @@ class CriticalPath:
         return sorted(found, key=lambda one: -one[1])
 
 
-@dataclass(frozen=True)
-class PaintParts:
-    """Chrome's four parts of the largest contentful paint, in seconds; they add up to it.
+def paint_parts(load: BrowserLoad) -> Mapping[str, float] | None:
+    """Return Chrome's four parts of the largest contentful paint, in seconds; they add up to it.
 
     As Google's web-vitals library computes them (``onLCP`` with attribution). A text has no
-    resource: its load delay and duration are 0.
+    resource: its load delay and duration are 0. None if the paint or its start is unknown.
     """
-
-    time_to_first_byte_s: float
-    load_delay_s: float
-    load_duration_s: float
-    render_delay_s: float
-
-    @property
-    def all(self) -> Mapping[str, float]:
-        """Return the parts by Chrome's names."""
-        return {
-            "time to first byte": self.time_to_first_byte_s,
-            "resource load delay": self.load_delay_s,
-            "resource load duration": self.load_duration_s,
-            "element render delay": self.render_delay_s,
-        }
-
-
-def paint_parts(load: BrowserLoad) -> PaintParts | None:
-    """Return the parts of a load's largest contentful paint; None if it or its start is unknown."""
     paint, first = load.largest_contentful_paint_s, timing.time_to_first_byte_s(load)
     if paint is None or first is None:
         return None
@@ -160,7 +138,12 @@ def paint_parts(load: BrowserLoad) -> PaintParts | None:
         end = paint if image.ended_s is None else image.ended_s
     begin = min(paint, max(first, begin))
     end = min(paint, max(begin, end))
-    return PaintParts(first, begin - first, end - begin, paint - end)
+    return {
+        "time to first byte": first,
+        "resource load delay": begin - first,
+        "resource load duration": end - begin,
+        "element render delay": paint - end,
+    }
 
 
 def largest_image(load: BrowserLoad) -> PageRequest | None:
@@ -183,8 +166,9 @@ def largest_image(load: BrowserLoad) -> PageRequest | None:
 
 def goal_of(metric: str) -> Goal:
     """Return the metric whose path explains another: LCP for metrics such as Speed Index."""
-    exact = next((goal for goal in GOALS if goal == metric), GOALS[0])
-    return NEAREST.get(metric, exact)
+    if metric == "network_page_load_time":  # no single moment ends it
+        return "page_load_time"
+    return next((goal for goal in GOALS if goal == metric), GOALS[0])
 
 
 def critical_path(

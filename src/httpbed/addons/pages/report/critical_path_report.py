@@ -9,7 +9,7 @@ from typing import Any
 
 from httpbed.addons.pages.load import critical_path
 from httpbed.addons.pages.load.browser_load import PageRequest
-from httpbed.addons.pages.load.critical_path import SHARES, CriticalPath, PaintParts, Step
+from httpbed.addons.pages.load.critical_path import SHARES, CriticalPath, Step
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import waterfall
 from httpbed.experiment.scenario import Scenario
@@ -39,7 +39,8 @@ class LoadPath:
 
     trial: PageTrial
     path: CriticalPath
-    parts: PaintParts | None
+    parts: Mapping[str, float] | None
+    """Chrome's, of the largest contentful paint."""
     name: str
     """Of its treatment, beside the others that are shown."""
 
@@ -151,8 +152,8 @@ def shares_table(found: Sequence[LoadPath]) -> Table:
         cells = (_cell(path.path.shares()[share], path.path.whole_s) for path in found)
         columns.append(Column(share, tuple(cells), right=True))
     if any(path.parts for path in found):
-        for name in next(path.parts for path in found if path.parts).all:
-            texts = (brief_duration(path.parts.all[name]) if path.parts else "" for path in found)
+        for name in next(path.parts for path in found if path.parts):
+            texts = (brief_duration(path.parts[name]) if path.parts else "" for path in found)
             short = name.replace("resource ", "").replace("element ", "")
             columns.append(Column.of(f"LCP: {short}", texts, right=True, shown="if there is room"))
     return Table(
@@ -282,9 +283,7 @@ def values(one: LoadPath) -> dict[str, Any]:
         "sentence": ". ".join(sentences(one)) + ".",
         "shares": {name: round(value, DIGITS) for name, value in path.shares().items()},
         "largest_contentful_paint": (
-            {name: round(value, DIGITS) for name, value in one.parts.all.items()}
-            if one.parts
-            else None
+            {name: round(value, DIGITS) for name, value in one.parts.items()} if one.parts else None
         ),
         "steps": [
             {

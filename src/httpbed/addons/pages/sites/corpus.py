@@ -35,8 +35,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from httpbed.addons.pages.page import NamedPage
-from httpbed.addons.pages.sites import content_types, repair
+from httpbed.addons.pages.sites import content_types
 from httpbed.addons.pages.sites import site as sites
+from httpbed.addons.pages.sites.repair import FileIndex, Reference, Repair
 from httpbed.addons.pages.sites.site import Outline, Say, Site, file_of, url_path, write_files
 from httpbed.base import disk, folders
 from httpbed.base.errors import HostError
@@ -173,7 +174,7 @@ def build(name: str, entry: CorpusPage, package: Package, files: PackageFiles, i
     if entry.entry.lstrip("/") not in files:
         reason = f"site {name} changed: {package} has no {entry.entry}"
         raise HostError(reason, "choose another page (httpbed pages)")
-    closure = _Closure(files, repair.FileIndex(files), entry)
+    closure = _Closure(files, FileIndex(files), entry)
     closure.follow()
     return Site(
         schema=sites.SCHEMA,
@@ -192,7 +193,7 @@ class _Closure:
     """The files that a page needs, found by following references from its document."""
 
     files: PackageFiles
-    index: repair.FileIndex
+    index: FileIndex
     entry: CorpusPage
     bodies: dict[str, bytes] = field(default_factory=dict)
     """Decoded path without a query -> body."""
@@ -212,31 +213,25 @@ class _Closure:
             if path in self.bodies or path not in self.files:
                 continue
             found = self.files[path]
-            repaired = self._repaired(
-                path, found if isinstance(found, bytes) else found.read_bytes()
-            )
+            body = found if isinstance(found, bytes) else found.read_bytes()
             todo += [
-                (reference.path, is_requested and reference.kind != "perhaps")
-                for reference in repaired.references
+                (reference.path, is_requested and reference.is_requested)
+                for reference in self._add(path, body)
             ]
         if self.entry.images:
             first, end = self.entry.images
             self.changes.append(f"of {len(self.images)} images {first + 1} to {end} are kept")
 
-    def _repaired(self, path: str, body: bytes) -> repair.Repaired:
-        kind = content_types.of(path)
-        done = repair.Repaired("")
-        if kind.startswith(("text/html", "text/css")) and len(body) <= MAX_TEXT_BYTES:
+    def _add(self, path: str, body: bytes) -> list[Reference]:
+        """Keep a file, repaired if it is a page or a style sheet; return what it refers to."""
+        kind, repair = content_types.of(path), Repair(url_path(path), self.index, self._keeps)
+        if kind in ("text/html", "text/css") and len(body) <= MAX_TEXT_BYTES:
             text = body.decode("utf-8", "surrogateescape")
-            finder = repair.SiteLinks(url_path(path), self.index)
-            if kind == "text/css":
-                done = repair.sheet(text, finder)
-            else:
-                done = repair.page(text, finder, self._keeps)
-            body = done.text.encode("utf-8", "surrogateescape")
+            repaired = repair.page(text) if kind == "text/html" else repair.sheet(text)
+            body = repaired.encode("utf-8", "surrogateescape")
         self.bodies[path] = body
-        self.changes += [f"/{path}: {change}" for change in done.changes]
-        return done
+        self.changes += [f"/{path}: {change}" for change in repair.changes]
+        return repair.references
 
     def _keeps(self, image: str) -> bool:
         if self.entry.images is None:

@@ -12,11 +12,9 @@ Changes in the page and its style sheets:
 Equal pages give equal repairs. Inline scripts that insert further scripts are removed if they name
 another host.
 
-Finds references in pages and style sheets, and changes them in place.
-
-A parser that builds a tree would write another page than it read. Here tags and ``url(...)`` are
+A parser that builds a tree would write another page than it read. So tags and ``url(...)`` are
 found in the text, and all that is not changed stays byte for byte. Every pattern is possessive, and
-takes an unclosed construct to the end, as browsers do. So no text needs more than one pass.
+takes an unclosed construct to the end, as browsers do: no text needs more than one pass.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ import html
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from urllib.parse import unquote, urljoin, urlsplit
 
 from httpbed.addons.pages.sites.site import url_path
@@ -74,29 +72,8 @@ class Reference:
 
     path: str
     """Path in the URL, with its query."""
-    kind: str
-    """``needed``, ``sheet`` and ``frame`` are requested by every load, ``perhaps`` by some."""
-
-
-@dataclass
-class Repaired:
-    """A repaired text."""
-
-    text: str
-    references: list[Reference] = field(default_factory=list)
-    changes: list[str] = field(default_factory=list)
-    """Descriptions of the changes, in the order of the text."""
-
-
-@dataclass(frozen=True)
-class LinkTarget:
-    """Where a URL of a text leads."""
-
-    path: str | None
-    """Path on the site's own origin, with its query; None without a target."""
-    url: str = ""
-    note: str = ""
-    """Description of the change; empty without one."""
+    is_requested: bool
+    """Whether every load requests it, rather than some."""
 
 
 class FileIndex:
@@ -120,89 +97,41 @@ class FileIndex:
         return url_path(only) if only else None
 
 
-@dataclass(frozen=True)
-class SiteLinks:
-    """Resolves URLs within the site itself."""
+class Repair:
+    """The repair of one page or style sheet."""
 
-    at: str
-    """URL path of the text."""
-    files: FileIndex
+    def __init__(
+        self, at: str, files: FileIndex, keeps: Callable[[str], bool] = lambda _: True
+    ) -> None:
+        """Repair the text at a URL path.
 
-    def find(self, url: str) -> LinkTarget:
-        """Resolve a URL of the text."""
-        path = self._resolved(url)
-        if path is None:
-            return LinkTarget(None, note="other host")
-        note = ""
-        if "//" in urlsplit(url).path:  # servers interpret repeated slashes differently
-            path = url = re.sub("/{2,}", "/", path)
-            note = "repeated slashes removed"
-        if path in self.files:
-            return LinkTarget(path, url, note)
-        other = self.files.alone(path)
-        return LinkTarget(other, other or "", f"replaced by {other}" if other else "missing")
+        ``keeps`` returns whether the page keeps an image, by its path; by default all.
+        """
+        self.references: list[Reference] = []
+        self.changes: list[str] = []
+        """Descriptions of the changes, in the order of the text."""
+        self._at, self._files, self._keeps = at, files, keeps
 
-    def _resolved(self, url: str) -> str | None:
-        """Return the path of a URL on the page's own origin, with its query."""
-        try:
-            parts = urlsplit(urljoin(self.at, url))
-        except ValueError:  # for example unbalanced brackets
-            return None
-        if parts.scheme or parts.netloc:
-            return None
-        return url_path(unquote(parts.path)) + (f"?{parts.query}" if parts.query else "")
+    def page(self, text: str) -> str:
+        """Return a repaired page."""
+        return _with_icon(change_elements(text, self._element))
 
+    def sheet(self, text: str) -> str:
+        """Return a repaired style sheet."""
+        return change_references(text, self._style)
 
-def page(
-    text: str,
-    finder: SiteLinks,
-    keep: Callable[[str], bool] = lambda _: True,
-) -> Repaired:
-    """Repair a page.
-
-    Args:
-        text: The page.
-        finder: Resolves the page's URLs.
-        keep: Returns whether the page keeps an image, by its path; by default all.
-    """
-    done = _Page(finder, keep)
-    done.repaired.text = _with_icon(change_elements(text, done.element))
-    return done.repaired
-
-
-def sheet(text: str, finder: SiteLinks) -> Repaired:
-    """Repair a style sheet."""
-    done = _Page(finder, lambda _: True)
-    done.repaired.text = change_references(text, done.style)
-    return done.repaired
-
-
-def _with_icon(text: str) -> str:
-    heads = (pattern.search(text) for pattern in (_HEAD, _HTML, _DOCTYPE))
-    at = next((head.end() for head in heads if head), None)
-    return text if at is None else text[:at] + _EMPTY_ICON + text[at:]
-
-
-class _Page:
-    def __init__(self, finder: SiteLinks, keep: Callable[[str], bool]) -> None:
-        self.repaired = Repaired("")
-        self._links, self._keep = finder, keep
-
-    def element(self, element: Element) -> str:
-        """Return the replacement of an element."""
+    def _element(self, element: Element) -> str:
         special = {"link": self._link, "meta": self._meta, "base": self._base}
         if element.name in special:
             return special[element.name](element)
         if element.name == "script" and "src" not in element.attributes:
             return self._inline_script(element)
         if element.name == "style" and element.text:
-            return element.with_text(change_references(element.text, self.style))
+            return element.with_text(self.sheet(element.text))
         return self._with_sources(element)
 
-    def style(self, url: str) -> str | None:
-        """Return the replacement of a URL in a style sheet."""
-        kind = "sheet" if urlsplit(url).path.endswith(".css") else "perhaps"
-        return self._resolved_url(url, kind)
+    def _style(self, url: str) -> str | None:
+        return self._resolved_url(url, is_requested=urlsplit(url).path.endswith(".css"))
 
     def _with_sources(self, element: Element) -> str:
         now = element
@@ -211,12 +140,12 @@ class _Page:
             if not url or not self._fetches(element):
                 continue
             resolved = self._resolved_url(
-                url, _kind(element.name), self._keep if element.name == "img" else None
+                url, is_requested=element.name in _REQUESTED, is_image=element.name == "img"
             )
             if resolved is None:
                 return self._without(element, name)
             if resolved != url:
-                now = _again(now, now.with_value(name, resolved))
+                now = replace(now, source=now.with_value(name, resolved))
         return self._eager(self._inline_style(self._without_sets(now)))
 
     def _fetches(self, element: Element) -> bool:
@@ -232,15 +161,17 @@ class _Page:
             return element
         self._note("image set removed", element.attributes["srcset"])
         if element.name == "source":
-            return _again(element, "")
-        return _again(element, element.without("srcset", "sizes"))
+            return replace(element, source="")
+        return replace(element, source=element.without("srcset", "sizes"))
 
     def _inline_style(self, element: Element) -> Element:
         style = element.attributes.get("style", "")
         if "url(" not in style.lower():
             return element
-        now = change_references(style, self.style)
-        return element if now == style else _again(element, element.with_value("style", now))
+        now = self.sheet(style)
+        return (
+            element if now == style else replace(element, source=element.with_value("style", now))
+        )
 
     def _eager(self, element: Element) -> str:
         if element.attributes.get("loading", "").lower() != "lazy":
@@ -258,7 +189,7 @@ class _Page:
             return ""
         if "stylesheet" not in relations or not url:
             return element.source
-        resolved = self._resolved_url(url, "perhaps" if "alternate" in relations else "sheet")
+        resolved = self._resolved_url(url, is_requested="alternate" not in relations)
         if resolved is None:
             return ""
         return (
@@ -285,33 +216,48 @@ class _Page:
         self._note("script removed that loads from", named[0] if named else "another host")
         return ""
 
-    def _resolved_url(
-        self, url: str, kind: str, keep: Callable[[str], bool] | None = None
-    ) -> str | None:
+    def _resolved_url(self, url: str, *, is_requested: bool, is_image: bool = False) -> str | None:
         """Return the URL to use instead; None without a target."""
         if _INERT_SCHEMES.match(url):
             return url
-        target = self._links.find(url)
-        if target.note:
-            self._note(target.note, url)
-        if target.path is None or (keep and not keep(target.path)):
+        path, now = self._path(url), url
+        if path is None:
+            self._note("other host", url)
             return None
-        self.repaired.references.append(Reference(target.path, kind))
-        return target.url
+        is_repeated = "//" in urlsplit(url).path  # servers interpret repeated slashes differently
+        if is_repeated:
+            path = now = re.sub("/{2,}", "/", path)
+        if path not in self._files:
+            other = self._files.alone(path)
+            self._note(f"replaced by {other}" if other else "missing", url)
+            if other is None:
+                return None
+            path = now = other
+        elif is_repeated:
+            self._note("repeated slashes removed", url)
+        if is_image and not self._keeps(path):
+            return None
+        self.references.append(Reference(path, is_requested))
+        return now
+
+    def _path(self, url: str) -> str | None:
+        """Return the path of a URL on the page's own origin, with its query."""
+        try:
+            parts = urlsplit(urljoin(self._at, url))
+        except ValueError:  # for example unbalanced brackets
+            return None
+        if parts.scheme or parts.netloc:
+            return None
+        return url_path(unquote(parts.path)) + (f"?{parts.query}" if parts.query else "")
 
     def _note(self, what: str, url: str) -> None:
-        self.repaired.changes.append(f"{what}: {url[:200]}")
+        self.changes.append(f"{what}: {url[:200]}")
 
 
-def _kind(element: str) -> str:
-    if element in {"iframe", "frame"}:
-        return "frame"
-    return "needed" if element in _REQUESTED else "perhaps"
-
-
-def _again(element: Element, source: str) -> Element:
-    """Return an element with a changed start tag."""
-    return Element(element.name, element.attributes, source, element.text)
+def _with_icon(text: str) -> str:
+    heads = (pattern.search(text) for pattern in (_HEAD, _HTML, _DOCTYPE))
+    at = next((head.end() for head in heads if head), None)
+    return text if at is None else text[:at] + _EMPTY_ICON + text[at:]
 
 
 _ATTRIBUTES = r"(?:=\s*+(?:\"[^\"]*+\"|'[^']*+')|[^>])*+"
