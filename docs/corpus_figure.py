@@ -11,8 +11,8 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from httpbed.addons.pages.sites.content_types import KINDS
 from httpbed.addons.pages.sites.corpus import CorpusPage
+from httpbed.addons.pages.sites.site import KINDS
 from httpbed.base import disk
 from httpbed.report.svg import INK, PALETTE, ROW_IN, STYLE, VisibleFigure
 

@@ -23,7 +23,8 @@ import results_archives
 import results_competition
 import results_page
 import results_suites
-from httpbed.addons.pages.sites import content_types, corpus
+from httpbed.addons.pages.sites import corpus
+from httpbed.addons.pages.sites import site as sites
 from httpbed.cli.main import verbs
 from httpbed.cli.verb import command_of, of_url
 from httpbed.experiment import profiles
@@ -189,7 +190,7 @@ def corpus_pages() -> str:
             if group in entry.groups or not (group or entry.groups)
         ]
         rows = [_row_of(name, known.sites[name], known) for name in names]
-        head = ["page", "requests", "kB", *content_types.KINDS, "from"]
+        head = ["page", "requests", "kB", *sites.KINDS, "from"]
         sections.append(f"## {title}" + (f" (`{group}`)" if group else ""))
         sections.append("\n".join(map(_line, [head, ["---"] * len(head), *rows])))
     return "\n\n".join(sections) + "\n"
@@ -205,7 +206,7 @@ CORPUS = (
 
 
 def _row_of(name: str, entry: corpus.CorpusPage, known: corpus.Corpus) -> list[str]:
-    shares = [entry.by_type.get(kind) for kind in content_types.KINDS]
+    shares = [entry.by_type.get(kind) for kind in sites.KINDS]
     kinds = [str(share.requests) if share else "" for share in shares]
     package = str(known.packages[entry.package])
     return [f"`{name}`", str(entry.requests), f"{entry.weight / 1000:.0f}", *kinds, package]

@@ -20,10 +20,9 @@ from httpbed.addons.pages.mirror import mirrored_page, way_out
 from httpbed.addons.pages.mirror.way_out import Permission
 from httpbed.addons.pages.page import PageLoad
 from httpbed.addons.pages.page_check_table import CHECKS
-from httpbed.addons.pages.sites import content_types
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.catalog import CachedSite
-from httpbed.addons.pages.sites.site import Site
+from httpbed.addons.pages.sites.site import CONTENT_TYPES, Site, content_type
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.experiment.workload import OWN_ORIGIN
@@ -189,7 +188,7 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
     """The content types do not depend on the machine's table of types."""
     page = tmp_path / "page"
     page.mkdir()
-    names = [*(f"a.{ending}" for ending in content_types.TYPES), "a.CSS", "a.unknown", "none"]
+    names = [*(f"a.{ending}" for ending in CONTENT_TYPES), "a.CSS", "a.unknown", "none"]
     for name in names:
         (page / name).write_bytes(b"<!doctype html>x")
     asking = f"for (const x of {names}) fetch('/' + x)"
@@ -219,4 +218,4 @@ def test_servers_give_every_file_the_type_that_is_listed(tmp_path: Path, server:
         request.url.rpartition("/")[2]: dict(request.response_headers).get("content-type")
         for request in requests
     }
-    assert {name: told[name] for name in names} == {name: content_types.of(name) for name in names}
+    assert {name: told[name] for name in names} == {name: content_type(name) for name in names}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from httpbed.addons.pages import page_checks, replay_program
-from httpbed.addons.pages.load import driver_output
 from httpbed.addons.pages.load.browser_load import SeenScreen
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.replay_program import ReplayLogEntry
@@ -176,6 +175,8 @@ class PageAddition(TrialAddition):
         clients = [chain.client for chain in planned.chains if isinstance(chain.workload, PageLoad)]
         if not clients:
             return None
+        from httpbed.addons.pages.load import driver_output  # downloads do without it
+
         seen = {name: driver_output.seen_screen(files.folder / name) for name in clients}
         return PageEvidence(
             {

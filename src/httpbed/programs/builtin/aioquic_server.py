@@ -59,7 +59,7 @@ CONTENT_TYPES = {
     "wasm": "application/wasm",
     "pdf": "application/pdf",
 }
-"""File name ending -> content type, as in ``addons/pages/sites/content_types``.
+"""File name ending -> content type, as in ``addons/pages/sites/site``.
 
 This program cannot import that table, and Python's own table depends on the machine."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from httpbed.addons.pages.load import program_report as chromium
+from httpbed.addons.pages.load import driver_output as chromium
 from httpbed.programs import catalog, parsers
 from httpbed.programs.part import ProgramReport
 from recorded import FOLDER

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.pages.page import NamedPage
-from httpbed.addons.pages.sites import content_types, corpus
+from httpbed.addons.pages.sites import corpus
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.corpus import CorpusPage
-from httpbed.addons.pages.sites.site import Resource, Site
+from httpbed.addons.pages.sites.site import CONTENT_TYPES, Resource, Site
 from httpbed.base.errors import HostError
 
 ALL = corpus.read()
@@ -157,7 +157,7 @@ def test_recipes_have_the_table_of_content_types(name: str) -> None:
         for match in re.finditer(PATTERNS[name], text, re.MULTILINE)
         for ending in match["endings"].split()
     }
-    assert stated == content_types.TYPES
+    assert stated == CONTENT_TYPES
 
 
 def test_builtin_programs_have_the_table_of_content_types() -> None:
@@ -168,4 +168,4 @@ def test_builtin_programs_have_the_table_of_content_types() -> None:
         for assign in ast.parse(text).body
         if isinstance(assign, ast.Assign) and ast.unparse(assign.targets[0]) == "CONTENT_TYPES"
     )
-    assert ast.literal_eval(table) == content_types.TYPES
+    assert ast.literal_eval(table) == CONTENT_TYPES

@@ -1,8 +1,9 @@
 """Mirrors a page on the web: a HAR file with all bodies, whose replay is tried at once.
 
-The replay rebuilds the page with its origins. Where the page itself makes the same requests at each
-load, it may make them itself (``order = "its own"``). Otherwise, as with advertisements and clocks,
-a skeleton makes them in the recorded order. The file has this order in ``log._order``.
+A browser that reaches nothing but its way out loads the page, and keeps every body. The replay
+rebuilds the page with its origins. Where the page itself makes the same requests at each load, it
+may make them itself (``order = "its own"``). Otherwise, as with advertisements and clocks, a
+skeleton makes them in the recorded order. The file has this order in ``log._order``.
 """
 
 from __future__ import annotations
@@ -11,20 +12,18 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from httpbed.addons.pages.har import writer
-from httpbed.addons.pages.load import driver_output
+from httpbed.addons.pages.load import driver_output, lenient_json
 from httpbed.addons.pages.load.browser_load import BrowserLoad
-from httpbed.addons.pages.load.driver_output import LoadError
-from httpbed.addons.pages.load.program_report import DRIVER_OUTPUT
-from httpbed.addons.pages.mirror import recorder
-from httpbed.addons.pages.mirror.recorder import BROWSER, PageRecording
-from httpbed.addons.pages.mirror.way_out import MAX_BYTES
+from httpbed.addons.pages.load.driver_output import DRIVER_OUTPUT, LoadError
+from httpbed.addons.pages.mirror import way_out
+from httpbed.addons.pages.mirror.way_out import MAX_BYTES, GuardedProxy
 from httpbed.addons.pages.page import Order, PageLoad, RecordedPage
 from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites.catalog import CachedSite
@@ -32,9 +31,14 @@ from httpbed.addons.pages.sites.site import Site
 from httpbed.base import disk, untrusted_files
 from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.bed.machine import scratch
+from httpbed.bed.sandbox.dialogue import run_tool
+from httpbed.bed.sandbox.sandbox_spec import TOOLS, PartSpec, Ports, ProcessSpec, SandboxSpec
+from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.programs.catalog import Catalog
-from httpbed.trial import plan
+from httpbed.programs.part import NO_PAGE, Part
+from httpbed.trial import plan, program_roots
+from httpbed.trial.plan import SANDBOX_BYTES
 from httpbed.trial.run import runner
 
 LOADS = 2
@@ -55,7 +59,7 @@ def mirror(url: str, target: Path, catalog: Catalog, time_limit_s: float, say: S
     with scratch.temporary("mirror") as place:
         say(f"recording {url}")
         folder = place / "recording"
-        recording = asyncio.run(recorder.record(url, catalog, time_limit_s, folder, say))
+        recording = asyncio.run(record(url, catalog, time_limit_s, folder, say))
         _require_whole(url, recording, say)
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -200,3 +204,117 @@ implementation = "nginx"
 kind = "page"
 page = {{ har = {page} }}
 """
+
+
+BROWSER = "chromium-headless-shell"
+RELAY = "browsers.relay"
+CLIENT = "client"
+RELAY_PORT = 1080
+FILE_BYTES = 2**28
+"""Upper bound of all that the browser leaves."""
+LATE_S = 40.0
+"""Time that the driver takes beside the load."""
+_SHOWN = "/outside"
+"""Where the part sees the folder with the way out's socket."""
+
+
+@dataclass(frozen=True)
+class PageRecording:
+    """A load with the bodies of its responses."""
+
+    load: BrowserLoad
+    bodies: dict[str, tuple[bytes, bool]]
+    """Each as the browser decoded it, with whether it is binary, by the number of the request; a
+    redirect's last response has its number."""
+    way: GuardedProxy
+
+
+async def record(
+    url: str, catalog: Catalog, time_limit_s: float, folder: Path, say: Say
+) -> PageRecording:
+    """Load a URL once, cold, and keep everything that came; ``folder`` is new, for scratch.
+
+    Raises:
+        ConfigError: The URL cannot be loaded.
+        BedError: The browser or the sandbox failed.
+        HostError: This machine lacks something.
+    """
+    permission = await way_out.permission_of(url)
+    programs = program_roots.ensure(catalog, [BROWSER], say=say)
+    outside, trial, scratch = (folder / name for name in ("outside", "trial", "sandbox"))
+    for each in (folder, outside, trial, scratch):
+        each.mkdir()
+    outside.chmod(0o755)
+    driver = _driver(catalog, url, time_limit_s)
+    limits = PartSpec(
+        BROWSER,
+        CLIENT,
+        folders={CLIENT: FILE_BYTES},
+        shared={_SHOWN: outside},
+        memory_bytes=driver.memory_bytes,
+        processes=driver.processes,
+    )
+    spec = SandboxSpec(
+        scratch=scratch,
+        trial=trial,
+        roots=programs.roots(),
+        shared={},
+        programs={},
+        hosts={CLIENT: {}},
+        sysctls={},
+        tmpfs_bytes=SANDBOX_BYTES,
+        parts={CLIENT: programs.part(limits)},
+    )
+    async with way_out.open_at(outside, permission) as way, sandbox(spec) as supervisor:
+        words = ("ip", "link", "set", "dev", "lo", "up")
+        await run_tool(supervisor, ProcessSpec(words, host=CLIENT, root=TOOLS))
+        await supervisor.start(_relay(driver))
+        ended = await supervisor.run(replace(driver, files={}, timeout_s=time_limit_s + LATE_S))
+    left = trial / CLIENT
+    try:
+        return PageRecording(driver_output.read(left), _bodies(left), way)
+    except (LoadError, untrusted_files.UnreadableError) as error:
+        last_line = untrusted_files.last_line(left, DRIVER_OUTPUT)
+        raise BedError(f"{BROWSER} left no recording: {error} ({ended}; {last_line})") from None
+
+
+def _driver(catalog: Catalog, url: str, time_limit_s: float) -> ProcessSpec:
+    """Plan the browser by its recipe, and add what makes it record."""
+    part = Part(
+        name=CLIENT,
+        role="client",
+        host=CLIENT,
+        http_version="2",
+        server_name=NO_PAGE.origins[0],
+        server_address="127.0.0.1",
+        port=443,
+        fetches=(),
+        certificates="/certificates",
+        content="",
+        time_limit_s=time_limit_s,
+        file_bytes=FILE_BYTES,
+        page=NO_PAGE,
+    )
+    planned = catalog[BROWSER].plan(part)
+    words = (f"--url={url}", f"--record={RELAY_PORT}")  # the last of equal options counts
+    return replace(planned, argv=(*planned.argv, *words), part=CLIENT, host=CLIENT)
+
+
+def _relay(driver: ProcessSpec) -> ProcessSpec:
+    """Plan the program that leads a port of loopback to the way out."""
+    program = ("python3", "-m", RELAY)
+    words = (str(RELAY_PORT), f"{_SHOWN}/{way_out.SOCKET}")
+    ready = Ports(tcp=(RELAY_PORT,))
+    return replace(driver, argv=(*program, *words), stdout=None, stderr=None, ready=ready)
+
+
+def _bodies(left: Path) -> dict[str, tuple[bytes, bool]]:
+    content = untrusted_files.data(left / "bodies.bin", most=FILE_BYTES)
+    bodies: dict[str, tuple[bytes, bool]] = {}
+    begin = 0
+    for one in lenient_json.objects(left / "bodies.jsonl"):
+        end = begin + lenient_json.count(one, "bytes")
+        request = lenient_json.text(one, "requestId", 200)
+        bodies[request] = (content[begin:end], one.get("binary") is True)
+        begin = end
+    return bodies

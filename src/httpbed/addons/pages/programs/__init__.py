@@ -11,5 +11,5 @@ from httpbed.programs.part import AddedPrograms
 PROGRAMS = AddedPrograms(
     name="pages",
     package=__name__,
-    parsers={"browser-load": "httpbed.addons.pages.load.program_report:parse"},
+    parsers={"browser-load": "httpbed.addons.pages.load.driver_output:parse"},
 )

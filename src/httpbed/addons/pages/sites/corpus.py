@@ -35,10 +35,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from httpbed.addons.pages.page import NamedPage
-from httpbed.addons.pages.sites import content_types
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.repair import FileIndex, Reference, Repair
-from httpbed.addons.pages.sites.site import Outline, Say, Site, file_of, url_path, write_files
+from httpbed.addons.pages.sites.site import (
+    Outline,
+    Say,
+    Site,
+    content_type,
+    file_of,
+    url_path,
+    write_files,
+)
 from httpbed.base import disk, folders
 from httpbed.base.errors import HostError
 from httpbed.base.value import Value
@@ -104,7 +111,7 @@ class CorpusPage(Value):
     sha256: str = ""
     """Digest of the site."""
     by_type: dict[str, Share] = Field(default_factory=dict)
-    """Share of each kind of resource (:data:`httpbed.addons.pages.sites.content_types.KINDS`)."""
+    """Share of each kind of resource (:data:`httpbed.addons.pages.sites.site.KINDS`)."""
 
 
 class Corpus(Value):
@@ -224,7 +231,7 @@ class _Closure:
 
     def _add(self, path: str, body: bytes) -> list[Reference]:
         """Keep a file, repaired if it is a page or a style sheet; return what it refers to."""
-        kind, repair = content_types.of(path), Repair(url_path(path), self.index, self._keeps)
+        kind, repair = content_type(path), Repair(url_path(path), self.index, self._keeps)
         if kind in ("text/html", "text/css") and len(body) <= MAX_TEXT_BYTES:
             text = body.decode("utf-8", "surrogateescape")
             repaired = repair.page(text) if kind == "text/html" else repair.sheet(text)

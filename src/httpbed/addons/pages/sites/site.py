@@ -16,14 +16,13 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field
 
 from httpbed.addons.pages.page import MAX_ORIGINS, KnownPage, OriginName
-from httpbed.addons.pages.sites import content_types
 from httpbed.base.errors import Mistake
 from httpbed.base.value import Value
 from httpbed.experiment.workload import OWN_ORIGIN
@@ -41,6 +40,39 @@ MAX_S = 3600.0
 MAX_PATH = 7900
 """Bytes of a path with its query; with the host it fits into what is read of a browser's URL."""
 
+
+CONTENT_TYPES = {
+    "html": "text/html",
+    "htm": "text/html",
+    "css": "text/css",
+    "js": "text/javascript",
+    "mjs": "text/javascript",
+    "json": "application/json",
+    "map": "application/json",
+    "xml": "application/xml",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "jpeg": "image/jpeg",
+    "gif": "image/gif",
+    "webp": "image/webp",
+    "avif": "image/avif",
+    "ico": "image/x-icon",
+    "woff": "font/woff",
+    "woff2": "font/woff2",
+    "ttf": "font/ttf",
+    "otf": "font/otf",
+    "eot": "application/vnd.ms-fontobject",
+    "mp4": "video/mp4",
+    "webm": "video/webm",
+    "mp3": "audio/mpeg",
+    "webmanifest": "application/manifest+json",
+    "wasm": "application/wasm",
+    "pdf": "application/pdf",
+}
+"""By the ending of a file's name; every server of sites has the same table."""
+OTHER = "text/plain"
+KINDS = ("image", "script", "style", "font", "document", "other")
 
 _UNQUOTED = "/:@!$&'()*+,;=~-._"
 """Characters that stand for themselves in a path (RFC 3986 section 3.3)."""
@@ -121,6 +153,17 @@ class Site(Value):
         return sum(resource.bytes * resource.requested for resource in self.resources)
 
 
+def content_type(path: str) -> str:
+    """Return the content type of a file."""
+    return CONTENT_TYPES.get(PurePosixPath(path).suffix[1:].lower(), OTHER)
+
+
+def kind(type_: str) -> str:
+    """Return which of the :data:`KINDS` a content type is."""
+    known = {"text/html": "document", "text/css": "style", "text/javascript": "script"}
+    return known.get(type_, next((one for one in KINDS if type_.startswith(f"{one}/")), "other"))
+
+
 def url_path(path: str) -> str:
     """Return the path of a file as browsers request it."""
     return "/" + quote(path.lstrip("/"), safe=_UNQUOTED, errors="surrogateescape")
@@ -162,7 +205,7 @@ def _written(path: str, body: bytes, requested: Mapping[str, int], into: Path) -
         file=f"0/{path}",
         bytes=len(body),
         sha256=hashlib.sha256(body).hexdigest(),
-        type=content_types.of(path),
+        type=content_type(path),
         requested=requested.get(url, 0),
     )
 

@@ -1,4 +1,4 @@
-"""Generates documents, styles and scripts, and writes a generated site.
+"""Generates documents, styles, scripts and fonts, and writes a generated site.
 
 Styles and scripts have an exact length, and are valid and harmless. A style has rules for classes
 that no element has. A script adds up a table and writes the sum into the page: a little work for
@@ -8,9 +8,11 @@ the browser, as real scripts cause.
 from __future__ import annotations
 
 import base64
+import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from httpbed.addons.pages.sites import site as sites
 from httpbed.addons.pages.sites.site import Site
@@ -33,6 +35,8 @@ _PAGE = """<!DOCTYPE html>
 """
 
 
+_FIRST_CHARACTER = 0x20
+"""Of a font: the space of ASCII."""
 _ROW = 54
 """Random bytes in a row of a table."""
 _BEFORE = """"use strict";
@@ -97,6 +101,55 @@ def script(path: str, seed: int, size: int) -> GeneratedFile:
         for at in range(0, len(random_bytes), _ROW)
     )
     return GeneratedFile(path, _filled(_BEFORE, rows, _AFTER, size))
+
+
+def font(path: str, seed: int, family: str, characters: int) -> GeneratedFile:
+    """Return a TrueType font for the first characters from ASCII's space on.
+
+    Its tables are not compressed, so that it is the same with every release of zlib.
+    """
+    codes = range(_FIRST_CHARACTER, _FIRST_CHARACTER + characters)
+    names = [".notdef", *(f"u{code:04X}" for code in codes)]
+    random_bytes = Random(seed, characters, 3).bytes(2 * len(names))
+    from fontTools.fontBuilder import FontBuilder  # slow, and few pages have fonts
+
+    builder = FontBuilder(unitsPerEm=1000, isTTF=True)
+    builder.setupGlyphOrder(names)
+    builder.setupCharacterMap(dict(zip(codes, names[1:], strict=True)))
+    builder.setupGlyf(
+        {name: _glyph(*random_bytes[2 * at : 2 * at + 2]) for at, name in enumerate(names)}
+    )
+    builder.setupHorizontalMetrics(dict.fromkeys(names, (600, 50)))
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": family, "styleName": "Regular"})
+    builder.setupOS2(sTypoAscender=800, usWinAscent=800, usWinDescent=200)
+    builder.setupPost()
+    return GeneratedFile(path, _saved(builder))
+
+
+def _glyph(slant: int, height: int) -> Any:
+    """Return an arch over two stems, shaped by two numbers."""
+    from fontTools.pens.ttGlyphPen import TTGlyphPen  # as above
+
+    pen = TTGlyphPen(None)
+    top = 400 + height
+    for left in (50, 300):
+        pen.moveTo((left, 0))
+        pen.lineTo((left + slant, top))
+        pen.qCurveTo((left + slant + 50, top + 100), (left + slant + 100, top))
+        pen.lineTo((left + 100, 0))
+        pen.closePath()
+    return pen.glyph()
+
+
+def _saved(builder: Any) -> bytes:
+    """Return the font file, without the time of day."""
+    builder.font.recalcTimestamp = False
+    head = builder.font["head"]
+    head.created = head.modified = 0
+    target = io.BytesIO()
+    builder.save(target)
+    return target.getvalue()
 
 
 def _filled(before: str, rows: Iterable[str], after: str, size: int) -> bytes:

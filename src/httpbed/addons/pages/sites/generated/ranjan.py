@@ -44,6 +44,7 @@ from httpbed.addons.pages.sites.generated import images
 from httpbed.addons.pages.sites.generated.files import (
     GeneratedFile,
     document,
+    font,
     script,
     style,
     write_site,
@@ -164,7 +165,7 @@ img { width: 100%; aspect-ratio: 4 / 3; }
 
 
 def _font(family: str, seed: int) -> GeneratedFile:
-    return images.font(f"/font/{family.lower()}.ttf", seed, family, _CHARACTERS)
+    return font(f"/font/{family.lower()}.ttf", seed, family, _CHARACTERS)
 
 
 def _scripts(seed: int, size: int) -> Iterator[GeneratedFile]:

@@ -10,7 +10,6 @@ Debian's ``websockets``::
     cdp               commands, responses and events over a pipe, of either browser
     visit             the state in which a load begins, and how the browser reaches it
     sockets           lists a browser's connections and has them ended
-    recording         the bodies of responses, when a page is recorded rather than measured
     relay             a recording's port of loopback, which leads to a Unix socket
 
     firefox           the same with Firefox, for cold loads, over a WebSocket
@@ -20,5 +19,5 @@ Debian's ``websockets``::
     browser           a browser's processes: started, killed as a whole, CPU seconds
     load_end          whether a load is over and how it ended, from events alone
     load_record       what every driver is asked for, and load.json
-    bounded_files     files of bounded length
+    bounded_files     files of bounded length: events, trace, pictures, bodies of a recording
 """

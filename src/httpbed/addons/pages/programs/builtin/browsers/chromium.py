@@ -16,13 +16,12 @@ from typing import Any
 
 from . import load_record, sockets
 from . import visit as visits
-from .bounded_files import MAX_EVENT_BYTES, BoundedLines, TraceFiles
+from .bounded_files import BUFFERS, MAX_EVENT_BYTES, Bodies, BoundedLines, TraceFiles
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, DevToolsClient, Message
 from .chromium_flags import BrowserOptions, arguments, make_profile
 from .load_end import MAX_WORDS, Ending, Watch
 from .load_record import LoadRecord
-from .recording import BUFFERS, Bodies
 
 MAX_STARTS = 3
 """Number of browsers started until one answers."""
