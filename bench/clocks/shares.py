@@ -31,7 +31,7 @@ from bench.clocks import costs, marked
 from bench.clocks.marked import MARKS
 
 from httpbed.addons.virtual import boot, job, outside
-from httpbed.addons.virtual.work import PHASES
+from httpbed.addons.virtual.inside import PHASES
 from httpbed.bed.machine import machine_load
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign.settings import DesignOptions

@@ -146,7 +146,7 @@ def test_sockets_are_read_with_their_addresses() -> None:
         socket.create_connection(tcp.getsockname()) as client,
     ):
         udp6.bind(("::1", 0))
-        read = {(each.protocol, str(each.address), each.port) for each in far_end.read()}
+        read = {(each.protocol, str(each.address), each.port) for each in far_end.waiting()}
         expected = {
             ("tcp", "127.0.0.2", tcp.getsockname()[1]),
             ("tcp", "::", tcp6.getsockname()[1]),

@@ -78,7 +78,11 @@ def test_a_program_that_is_installed_on_demand_does_what_its_recipe_declares(
     """Each role and HTTP version with one counterpart, and a client's refusal."""
     known = catalog.load()
     program_roots.ensure(known, [name, "curl", "nginx", "aioquic"], say=print)
-    found, _ = interop_session.here(known, [name, "curl", "nginx", "aioquic"])
+    found = [
+        recipe
+        for recipe in interop_session.here(known)[0]
+        if recipe.name in [name, "curl", "nginx", "aioquic"]
+    ]
     chosen = [pairing for pairing in pairings.covering(found) if name in pairing.members()]
     wanted = [WITH_OTHER_CLIENT.get(pairing, pairing) for pairing in chosen]
     result = checked(known, wanted, tmp_path)
@@ -122,7 +126,9 @@ def test_a_client_that_accepts_any_certificate_fails(tmp_path: Path) -> None:
     """Its recipe says that it verifies certificates, and it accepts an untrusted one."""
     (tmp_path / "careless.toml").write_text(CARELESS)
     known = catalog.load([tmp_path])
-    found, _ = interop_session.here(known, ["careless", "nginx"])
+    found = [
+        recipe for recipe in interop_session.here(known)[0] if recipe.name in ["careless", "nginx"]
+    ]
     setup = interop_session.make_setup(known, found, say=print)
     tests = interop_session.refusal_tests(found, pairings.covering(found))
     (refused,) = asyncio.run(interop_session.run_refusals(setup, tests, tmp_path / "left", jobs=1))

@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import images
-from httpbed.addons.images import archive, import_verb, layers
+from httpbed.addons.images import archive, import_verb
+from httpbed.addons.images import image as image_reader
 from httpbed.base.errors import ConfigError
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.programs import catalog
@@ -298,7 +299,7 @@ def test_a_bomb_is_refused_at_its_bound(tmp_path: Path, monkeypatch: pytest.Monk
 def test_entries_and_headers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a layer, and in the archive itself."""
     path = saved(tmp_path, MadeImage([layer(*(entry(f"{n}") for n in range(50)))]))
-    monkeypatch.setattr(layers, "MAX_ENTRIES", 49)
+    monkeypatch.setattr(image_reader, "MAX_ENTRIES", 49)
     assert "49" in str(refuse(path))
     monkeypatch.setattr(archive, "MAX_BLOBS", 2)
     assert "2 entries" in str(refuse(path))

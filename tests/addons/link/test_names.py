@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from httpbed.addons.link import outside_network
+from httpbed.addons.link import far_end
 
 
 def index(name: str) -> int:
@@ -31,16 +31,14 @@ def index(name: str) -> int:
 )  # fmt: skip
 def test_resolvers_are_those_that_the_c_library_asks(text: str, resolvers: list[str]) -> None:
     """At most three, in their order; without any, the one on the loopback."""
-    read = outside_network.read_names(text, index)
+    read = far_end.read_names(text, index)
     assert list(read.resolvers) == resolvers
     places = [line for line in read.resolv_conf.splitlines() if line.startswith("nameserver")]
-    assert places == [
-        f"nameserver {address}" for address in outside_network.ADDRESSES[: len(resolvers)]
-    ]
+    assert places == [f"nameserver {address}" for address in far_end.ADDRESSES[: len(resolvers)]]
 
 
 def test_other_lines_of_resolv_conf_stay() -> None:
     """Domains and options hold behind the link, too."""
     text = "search example.org\nnameserver 127.0.0.53\noptions edns0 trust-ad\n"
     seen = "nameserver 10.79.0.3\nsearch example.org\noptions edns0 trust-ad\n"
-    assert outside_network.read_names(text).resolv_conf == seen
+    assert far_end.read_names(text).resolv_conf == seen

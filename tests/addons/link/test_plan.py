@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from httpbed.addons.link import described_link, link_plan
+from httpbed.addons.link.far_end import Names
 from httpbed.addons.link.link_plan import LinkRequest
-from httpbed.addons.link.outside_network import Names
 
 
 def planned(**impairments: str) -> link_plan.ShellPlan:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from httpbed.addons.virtual import inside, job, outside
-from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES
+from httpbed.addons.virtual.inside import ARTIFACTS, ATTEMPT, PHASES
 from httpbed.base.errors import BedError
 from httpbed.bed.sandbox.sandbox_spec import TOOLS
 from httpbed.bed.toolbox.root_filesystem import Root

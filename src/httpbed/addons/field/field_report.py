@@ -18,7 +18,7 @@ from rich.text import Text
 from httpbed.addons.field.measurement import Measurement, Wanted
 from httpbed.addons.field.request import REQUEST_S, Outcome
 from httpbed.base.errors import visible
-from httpbed.base.units import format_duration, format_size
+from httpbed.base.units import format_count, format_duration, format_size
 from httpbed.report import phrasing, terminal
 from httpbed.report.document import Cell, Column, Table, Tone
 from httpbed.report.phrasing import DASH
@@ -110,15 +110,12 @@ def _wrapped(text: str, width: int, indent: str) -> list[str]:
 def _heading(measured: Measurement) -> Iterator[str]:
     wanted, aim = measured.wanted, measured.target
     yield visible(f"{aim.url.text}, at {aim.address}, over this machine's own network")
+    requests = format_count(len(wanted.versions), "request")
     yield (
-        f"{_count(wanted.blocks, 'block')} of {_count(len(wanted.versions), 'request')}, each on a"
-        f" new connection after a pause of {format_duration(wanted.pause_s)}"
+        f"{format_count(wanted.blocks, 'block')} of {requests}, each on a new connection after a"
+        f" pause of {format_duration(wanted.pause_s)}"
         f"; curl {measured.curl}; seed {wanted.seed}"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def table(measured: Measurement) -> Table:
@@ -197,7 +194,7 @@ def facts(measured: Measurement) -> Iterator[tuple[str, str]]:
     """Yield what belongs to the table, by name."""
     if trips := round_trips_s(measured):
         least, middle, most = map(phrasing.brief_duration, (min(trips), median(trips), max(trips)))
-        source = f"{_count(len(trips), 'TCP handshake')} beside the requests"
+        source = f"{format_count(len(trips), 'TCP handshake')} beside the requests"
         text = f"{middle} ({least} to {most}), from {source}; losses cannot be seen from here"
         yield "round trip", text
     elif any(outcome.block and not outcome.failure for outcome in measured.outcomes):

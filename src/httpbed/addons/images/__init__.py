@@ -1,7 +1,7 @@
 """Container images as root filesystems: ``httpbed toolbox import`` unpacks an archive of one.
 
 Not here: roots and their folders (``bed/toolbox``), recipes' keys for images (``programs``).
-Start at ``image``, which reads what an archive contains, then ``layers``, which unpacks it.
+Start at ``image``, which reads what an archive contains, and unpacks it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an archive contains: its images, and the configuration and layers of one.
+"""What an archive contains: its images, and the configuration and layers of one; unpacks these.
 
 Formats: the OCI image layout with its index, manifests and configurations (image-spec 1.1), and the
 ``manifest.json`` of ``docker save``. Both lead to a configuration, whose digest is the image's
@@ -11,11 +11,23 @@ import hashlib
 import platform
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from httpbed.addons.images.archive import DOCUMENTS, SAVE_AGAIN, Archive, document, refusal
+from httpbed.addons.images.archive import (
+    DOCUMENTS,
+    SAVE_AGAIN,
+    Allowance,
+    Archive,
+    Unpacked,
+    document,
+    refusal,
+    require_digest,
+    unpack,
+)
+from httpbed.addons.images.tree import Tree
 from httpbed.base.errors import ConfigError, Mistake, first_names
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
@@ -36,6 +48,8 @@ _NO_IMAGE = "unknown/unknown"
 _TAGS = ("io.containerd.image.name", "org.opencontainers.image.ref.name")
 T = TypeVar("T")
 Digest = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
+MAX_ENTRIES = 500_000
+"""Of all layers of an image; the image of a whole desktop has 200,000."""
 
 
 class _Document(BaseModel):
@@ -236,3 +250,28 @@ def _parsed(archive: Archive, name: str, adapter: TypeAdapter[T], digest: str = 
             )
             for detail in error.errors()[:MAX_SHOWN]
         ) from None
+
+
+class Unpacking:
+    """The unpacking of one image."""
+
+    def __init__(self, archive: Archive, image: Image) -> None:
+        self._archive, self._image = archive, image
+        self._allowance = Allowance.of(archive.place, archive.size, MAX_ENTRIES)
+
+    def into(self, root: Path) -> None:
+        """Unpack the layers, the lowest first.
+
+        Raises:
+            ConfigError: A layer is missing, changed, damaged, too large, or no layer.
+        """
+        for number, (name, digest) in enumerate(self._image.layers, start=1):
+            place = f"{self._archive.place}: layer {number} of {len(self._image.layers)}"
+            with self._archive.opened(name) as blob:
+                stream = Unpacked(blob, place, self._allowance)
+                unpack(stream, Tree(root))
+                require_digest(self._archive, name, digest, stream.digest())
+
+    def how_far(self) -> str:
+        """Say how much is unpacked."""
+        return f"{self._allowance.entries} entries, {self._allowance.used / 1e6:.0f} MB"

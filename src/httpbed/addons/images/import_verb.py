@@ -133,7 +133,7 @@ def _imported(
 ) -> tuple[Path, str]:
     """Add the image to the toolbox; return its root and the text of its recipe."""
     from httpbed.addons.images import image_recipe
-    from httpbed.addons.images.layers import Unpacking
+    from httpbed.addons.images.image import Unpacking
     from httpbed.addons.images.tree import Tree
 
     texts = list[str]()

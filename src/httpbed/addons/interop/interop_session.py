@@ -10,7 +10,7 @@ certificate no known authority signed, or, if its recipe says that it verifies n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -169,13 +169,9 @@ class InteropResult:
         return programs and pairings and refusals and not self.unchecked
 
 
-def here(catalog: Catalog, names: Collection[str] = ()) -> tuple[list[Recipe], dict[str, str]]:
+def here(catalog: Catalog) -> tuple[list[Recipe], dict[str, str]]:
     """Return the recipes whose programs are installed, and why the others are not."""
-    states = {
-        recipe.name: program_roots.state(recipe)
-        for name, recipe in sorted(catalog.recipes.items())
-        if not names or name in names
-    }
+    states = {name: program_roots.state(recipe) for name, recipe in sorted(catalog.recipes.items())}
     installed = [catalog[name] for name, (is_here, _) in states.items() if is_here]
     return installed, {name: why for name, (is_here, why) in states.items() if not is_here}
 

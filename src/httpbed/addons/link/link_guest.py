@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from httpbed.addons.link import link_guest_job, link_output
-from httpbed.addons.link import outside_network as wiring
+from httpbed.addons.link import far_end, link_guest_job, link_output
 from httpbed.addons.link.link_guest_job import (
     RANDOM_DEVICE,
     STDERR,
@@ -107,7 +106,7 @@ def run_in_guest(request: LinkRequest, say: Say) -> LinkRun:
     """
     kernel = guest_kernel.ensure(say)
     capability.require(kernel)
-    wiring.tools(say)
+    far_end.tools(say)
     return asyncio.run(run(request, kernel, Path.cwd(), say))
 
 

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +78,6 @@ class Meter:
     """Turns each event with counters into a line."""
 
     _before: Mapping[str, Any] | None = None
-    _lines: int = field(default=0)
 
     def line(self, event: Mapping[str, Any]) -> str:
         """Return a line on the time since the last event; empty for the first event."""
@@ -123,19 +122,15 @@ def crossing(result: Mapping[str, Any], loopback_packets: int) -> str | None:
     if not loopback_packets:
         return None
     stayed = (
-        f"{_packets(loopback_packets)} stayed on the command's own loopback"
+        f"{units.format_count(loopback_packets, 'packet')} stayed on the command's own loopback"
         " (127.0.0.1, ::1), where no impairment acts"
     )
     if crossed:
-        return f"{_packets(crossed)} crossed the link, and {stayed}"
+        return f"{units.format_count(crossed, 'packet')} crossed the link, and {stayed}"
     return (
         f"no packet crossed the link: {stayed}; --expose PORT gives the command a port of this"
         " machine at $HTTPBED_PEER, and --server runs a program there"
     )
-
-
-def _packets(count: int) -> str:
-    return f"{count} packet{'s' if count != 1 else ''}"
 
 
 def _oddities(result: Mapping[str, Any]) -> Iterator[str]:
@@ -159,7 +154,10 @@ def _rows(ways: list[Mapping[str, Any]]) -> Iterator[Row]:
     if any(way["packets"]["in_flight"] for way in ways):
         yield _row("on the way", [f"{way['packets']['in_flight']}" for way in ways])
     if any(way["utilisation"] is not None for way in ways):
-        yield _row("largest queue", [_packets(way["queue_packets_max"]) for way in ways])
+        yield _row(
+            "largest queue",
+            [units.format_count(way["queue_packets_max"], "packet") for way in ways],
+        )
         yield _row("utilisation", [_percent(way["utilisation"]) for way in ways])
 
 
@@ -169,7 +167,7 @@ def _row(name: str, cells: list[str]) -> Row:
 
 def _amount(way: Mapping[str, Any], fate: str) -> str:
     size = units.format_size(way["bytes"][fate], units.SHORT_DIGITS)
-    return f"{_packets(way['packets'][fate])}, {size}"
+    return f"{units.format_count(way['packets'][fate], 'packet')}, {size}"
 
 
 def _share(way: Mapping[str, Any], cause: str) -> str:

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from httpbed.addons.link.described_link import COMMAND, FAR, DescribedLink
-from httpbed.addons.link.far_end import WaitingSocket
+from httpbed.addons.link.far_end import ADDRESSES, Names, WaitingSocket
 from httpbed.addons.link.link_change import UPLINK
-from httpbed.addons.link.outside_network import ADDRESSES, Names
 from httpbed.base.clock import Clock
 from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import emulator, network_plan

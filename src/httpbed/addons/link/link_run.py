@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link import far_end, link_change, link_output, link_plan, outside_network
+from httpbed.addons.link import far_end, link_change, link_output, link_plan
 from httpbed.addons.link.described_link import COMMAND
-from httpbed.addons.link.far_end import FarEndServer, WaitingSocket
+from httpbed.addons.link.far_end import FarEndServer, Names, WaitingSocket, WayOut
 from httpbed.addons.link.link_output import ERASE, METER_PERIOD_S, Meter
 from httpbed.addons.link.link_plan import LOG, LOOPBACK, PCAP, SOCKET, LinkRequest, ShellPlan
-from httpbed.addons.link.outside_network import Names, WayOut
 from httpbed.base import folders, untrusted_files
 from httpbed.base.errors import BedError, HostError
 from httpbed.bed.network import running_network
@@ -82,7 +81,7 @@ async def run(request: LinkRequest, say: Say) -> LinkRun:
     exposed = await far_end.opened(request.exposed)
     way_out = None
     if not exposed:
-        way_out = outside_network.way_out(wanted=request.outside, say=say)
+        way_out = far_end.way_out(wanted=request.outside, say=say)
     spec = _sandbox_spec(request, planned, way_out, say)
     link_output.empty((request.pcap, request.log))
     async with AsyncExitStack() as stack:
@@ -121,7 +120,7 @@ def _sandbox_spec(
     return SandboxSpec(
         scratch=scratch,
         trial=None,
-        roots={TOOLS: outside_network.tools(say)},
+        roots={TOOLS: far_end.tools(say)},
         shared={f"{LINK_FILES}/{file.sha256}": file.path for file in request.described.files},
         programs={name: executable(name) for name in (LINK, PROBE)},
         hosts=link_plan.SYSCTLS,
@@ -140,7 +139,7 @@ def _shown(request: LinkRequest, planned: ShellPlan, way_out: WayOut | None) -> 
     """Return the files in which the command finds resolvers and names of the far end."""
     shown = {}
     if way_out and way_out.names:
-        shown[str(outside_network.RESOLV_CONF)] = way_out.names.resolv_conf
+        shown[str(far_end.RESOLV_CONF)] = way_out.names.resolv_conf
     if request.names:
         text = HOSTS.read_text(errors="replace")
         shown[str(HOSTS)] = link_plan.hosts_file(text, planned.peer, request.names)

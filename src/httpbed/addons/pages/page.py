@@ -1,9 +1,7 @@
-"""The page-load workload: which page a browser loads, and the state in which the load begins.
+"""The page-load workload: which page a browser loads, as which device, and after which visit.
 
-Devices whose screen and user agent a browser takes on, as Chrome's developer tools do.
-
-Chromium lays out and paints as on the device's screen. The processor stays that of this machine,
-and so do the fonts.
+A browser takes on a device's screen and user agent, as Chrome's developer tools do: it lays out and
+paints as on that screen. The processor stays that of this machine, and so do the fonts.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 
-from httpbed.addons.virtual import boot, empty_job, guest_kernel, job
+from httpbed.addons.virtual import boot, guest_kernel, job
 from httpbed.addons.virtual.command import Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.base.errors import BedError, HostError
@@ -55,7 +55,7 @@ def require(kernel: GuestKernel) -> None:
 def _boot(kernel: GuestKernel) -> None:
     """Boot a guest that powers off at once."""
     with scratch.temporary("guest") as folder, boot.processor() as cpu:
-        handed = job.hand_over(folder, empty_job.__name__, None)
+        handed = job.hand_over(folder, job.__name__, None)
         guest = Guest(
             kernel=kernel.path,
             handed=handed.folder,

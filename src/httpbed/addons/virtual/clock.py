@@ -1,10 +1,9 @@
 """Virtual time as a clock of trials: each runs in a guest whose time jumps while all wait.
 
-Estimates what a trial in virtual time costs: CPU seconds of this machine, and not virtual ones.
-
-A guest computes every packet and waits for nothing. So the cost of a trial is that of its boot and
-of its packets, whatever rate and delay they have, and a trial with few packets over a long time is
-cheap. The constants follow from the figures in ``docs/measurements/virtual-time.md``.
+A trial costs CPU seconds of this machine, and not virtual ones. A guest computes every packet and
+waits for nothing. So the cost is that of its boot and of its packets, whatever rate and delay they
+have, and a trial with few packets over a long time is cheap. The constants follow from the figures
+in ``docs/measurements/virtual-time.md``.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from typing import Any
 from httpbed.addons.virtual import boot, inside, job, visible_files
 from httpbed.addons.virtual.command import Guest
 from httpbed.addons.virtual.guest_kernel import GuestKernel
+from httpbed.addons.virtual.inside import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.addons.virtual.job import Handed
-from httpbed.addons.virtual.work import ARTIFACTS, ATTEMPT, PHASES, Work
 from httpbed.base import seeds
 from httpbed.base.errors import BedError, HostError, visible
 from httpbed.experiment.trial import Record, Trial

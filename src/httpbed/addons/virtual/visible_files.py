@@ -1,10 +1,7 @@
-"""What a guest sees of this machine: programs, httpbed with its Python, and what its work names.
+"""What a guest sees of this machine, and where: programs, httpbed with its Python, its work.
 
-A guest's programs find everything at the same path as here.
-
-Places in a guest, and as its kernel sees them.
-
-Standard library only: every guest imports it.
+A guest's programs find everything at the same path as here, but for the places that are named
+below. Standard library only: every guest imports it.
 """
 
 from __future__ import annotations

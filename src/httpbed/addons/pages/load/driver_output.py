@@ -29,6 +29,19 @@ from httpbed.addons.pages.load.lenient_json import JsonObject
 from httpbed.base import untrusted_files
 from httpbed.programs.part import LoggedRequest, ProgramReport
 
+DRIVER_OUTPUT = "driver-output.txt"
+"""File with the driver's standard error, as recipes name it."""
+NOT_MODIFIED = 304
+MAX_NAMED = 3
+"""Dialogs or failed requests that a complaint names; further ones are counted."""
+_REASONS = {
+    "time limit": "the page was still loading at the time limit",
+    "crashed": "the page's process crashed",
+    "left": "the page navigated away",
+    "refused": "the page could not be loaded",
+    "browser ended": "the browser ended by itself",
+    "download": "the page started a download",
+}
 SCHEMA = 1
 MAX_LOAD_BYTES = 2**22
 MAX_FRAMES = 5000
@@ -319,21 +332,6 @@ def _dialogs(driver: JsonObject) -> tuple[tuple[str, str], ...]:
         (lenient_json.text(dialog, "type", 40), lenient_json.text(dialog, "message", 500))
         for dialog in dialogs
     )
-
-
-DRIVER_OUTPUT = "driver-output.txt"
-"""File with the driver's standard error, as recipes name it."""
-NOT_MODIFIED = 304
-MAX_NAMED = 3
-"""Dialogs or failed requests that a complaint names; further ones are counted."""
-_REASONS = {
-    "time limit": "the page was still loading at the time limit",
-    "crashed": "the page's process crashed",
-    "left": "the page navigated away",
-    "refused": "the page could not be loaded",
-    "browser ended": "the browser ended by itself",
-    "download": "the page started a download",
-}
 
 
 def parse(file: Path) -> ProgramReport:

@@ -13,13 +13,11 @@ complete from the start. The **Speed Index** is the integral of 1 - completeness
 the navigation to the last picture, in seconds. speedline computes the time of the first paint plus
 a sum from there, which is the same, because completeness is 0 before.
 
-The pictures that a browser takes of a page: JPEG files, decoded for the Speed Index.
-
-Browsers store colour at half the resolution of brightness. libjpeg, which most programs use,
-interpolates colour when it scales it up. jpeg-js, on which speedline counts colours, repeats each
-point and rounds down. Interpolation adds colours that the picture does not have; it changed the
-Speed Index of a continuously changing page by 2.6 %. So colour is read at its own resolution, which
-libjpeg gives for a picture decoded at half its size.
+The pictures are JPEG files, in which browsers store colour at half the resolution of brightness.
+libjpeg, which most programs use, interpolates colour when it scales it up. jpeg-js, on which
+speedline counts colours, repeats each point and rounds down. Interpolation adds colours that the
+picture does not have; it changed the Speed Index of a continuously changing page by 2.6 %. So
+colour is read at its own resolution, which libjpeg gives for a picture decoded at half its size.
 """
 
 from __future__ import annotations

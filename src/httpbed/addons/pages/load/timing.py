@@ -160,50 +160,32 @@ def connections(load: BrowserLoad) -> int | None:
 
 def of_load(load: BrowserLoad) -> tuple[Observation, ...]:
     """Return the observations of a load."""
-    values: list[Observation] = []
+    values: dict[str, float | None] = {}
     if load.ended == "loaded":
-        values = [*_of_page(load), *_of_browser(load)]
+        values = {
+            "page_time_to_first_byte": time_to_first_byte_s(load),
+            "speed_index": _speed_index(load),
+            "first_contentful_paint": load.first_contentful_paint_s,
+            "largest_contentful_paint": load.largest_contentful_paint_s,
+            "page_load_time": page_load_time_s(load),
+            "network_page_load_time": network_page_load_time_s(load),
+            "onload_time": load.onload_s,
+            "page_throughput": throughput(load),
+            "page_bytes": wire_bytes(load),
+            "page_requests": len(load.on_network()),
+            "page_connections": connections(load),
+            "browser_cpu": load.browser_cpu_s,
+            "browser_ready_time": load.browser_ready_s,
+            "browser_starts": load.browser_starts,
+        }
     elif load.ended == "time limit":
-        values = [*_before_the_end(load)]
-    return tuple(values + list(_of_resources(load)))
-
-
-def _of_page(load: BrowserLoad) -> Iterator[Observation]:
-    values = {
-        "page_time_to_first_byte": time_to_first_byte_s(load),
-        "speed_index": _speed_index(load),
-        "first_contentful_paint": load.first_contentful_paint_s,
-        "largest_contentful_paint": load.largest_contentful_paint_s,
-        "page_load_time": page_load_time_s(load),
-        "network_page_load_time": network_page_load_time_s(load),
-        "onload_time": load.onload_s,
-        "page_throughput": throughput(load),
-        "page_bytes": wire_bytes(load),
-        "page_requests": len(load.on_network()),
-        "page_connections": connections(load),
-    }
-    yield from _observed(values)
-
-
-def _before_the_end(load: BrowserLoad) -> Iterator[Observation]:
-    yield from _observed(
-        {
+        values = {
             "page_time_to_first_byte": time_to_first_byte_s(load),
             "first_contentful_paint": load.first_contentful_paint_s,
             "onload_time": load.onload_s,
             "browser_ready_time": load.browser_ready_s,
         }
-    )
-
-
-def _of_browser(load: BrowserLoad) -> Iterator[Observation]:
-    yield from _observed(
-        {
-            "browser_cpu": load.browser_cpu_s,
-            "browser_ready_time": load.browser_ready_s,
-            "browser_starts": load.browser_starts,
-        }
-    )
+    return (*_observed(values), *_of_resources(load))
 
 
 def _observed(values: Mapping[str, float | None], item: str = "") -> Iterator[Observation]:

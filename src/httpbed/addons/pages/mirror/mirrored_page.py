@@ -46,6 +46,16 @@ LOADS = 2
 MAX_NAMED = 5
 """Differences and destinations that are named."""
 Say = Callable[[str], None]
+BROWSER = "chromium-headless-shell"
+RELAY = "browsers.relay"
+CLIENT = "client"
+RELAY_PORT = 1080
+FILE_BYTES = 2**28
+"""Upper bound of all that the browser leaves."""
+LATE_S = 40.0
+"""Time that the driver takes beside the load."""
+_SHOWN = "/outside"
+"""Where the part sees the folder with the way out's socket."""
 
 
 def mirror(url: str, target: Path, catalog: Catalog, time_limit_s: float, say: Say) -> Site:
@@ -204,18 +214,6 @@ implementation = "nginx"
 kind = "page"
 page = {{ har = {page} }}
 """
-
-
-BROWSER = "chromium-headless-shell"
-RELAY = "browsers.relay"
-CLIENT = "client"
-RELAY_PORT = 1080
-FILE_BYTES = 2**28
-"""Upper bound of all that the browser leaves."""
-LATE_S = 40.0
-"""Time that the driver takes beside the load."""
-_SHOWN = "/outside"
-"""Where the part sees the folder with the way out's socket."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Bodies of exactly the recorded length.
+"""The length of each body on the wire, and bodies of exactly the recorded length.
 
 A HAR file has decoded bodies, and the lengths of the encoded ones. To reach such a length, a body
 is encoded by an encoder at least as good as the recorded one. Padding goes where decoders skip it:
@@ -6,8 +6,6 @@ a comment in gzip's header (RFC 1952, section 2.3.1), a metadata block before br
 7932, section 9.2), a skippable frame after Zstandard's (RFC 8878, section 3.1.2). Zero bytes stand
 for a missing body, behind an image header where one is due: a browser stops fetching an image that
 it cannot read.
-
-Length of a response's body on the wire.
 """
 
 from __future__ import annotations

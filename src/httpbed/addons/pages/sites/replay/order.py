@@ -7,12 +7,11 @@ them. The cause is the recorded initiator. A document causes requests while it a
 initiator that had not ended counts from its head. Without an initiator, the cause is the response
 that ended last before the request; if none had ended, the document's head.
 
-The document that requests a site's resources if the recorded document cannot.
-
-A small script requests each resource by ``fetch`` after the response that caused it. The promise
-resolves with the response's head; the body's end is its end. An empty frame stays open until all
-has arrived, so that the load event fires then and not before. Priorities are the recorded ones as
-far as ``fetch`` has them.
+If the recorded document cannot request the resources, a skeleton takes its place. Its script
+requests each resource by ``fetch`` after the response that caused it. The promise resolves with the
+response's head; the body's end is its end. An empty frame stays open until all has arrived, so that
+the load event fires then and not before. Priorities are the recorded ones as far as ``fetch`` has
+them.
 """
 
 from __future__ import annotations

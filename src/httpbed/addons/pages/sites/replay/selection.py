@@ -1,9 +1,7 @@
-"""Selects the entries of a HAR file that are replayed: HTTP requests of its first page.
+"""Selects the entries of a HAR file that are replayed, and the host and path of each.
 
-Dropped entries are counted by reason. Entries that cannot be replayed as recorded are mistakes, and
-all mistakes are reported at once.
-
-Host name and path under which a recorded request is replayed.
+They are the HTTP requests of its first page. Dropped entries are counted by reason. Entries that
+cannot be replayed as recorded are mistakes, and all mistakes are reported at once.
 
 Browsers normalise a URL before they request it (URL Standard, 4.4). A recorded URL may be written
 otherwise, so it is normalised in the same way: the server must know what the browser requests.

@@ -17,6 +17,10 @@ MAX_PICTURES = 450
 """A trace has no more pictures (DevTools' frame recorder): later screens are then unknown."""
 MAX_LINE_BYTES = 2**20
 _SCREENSHOT = "Screenshot"
+MAX_BODIES_BYTES = 90 * 2**20
+"""Upper bound of all bodies; a HAR file with them is a third longer."""
+BUFFERS = {"maxTotalBufferSize": MAX_BODIES_BYTES, "maxResourceBufferSize": MAX_BODIES_BYTES}
+"""Parameters of Network.enable: the browser drops bodies beyond its buffers."""
 
 
 class BoundedLines:
@@ -87,19 +91,13 @@ class TraceFiles:
         return f"frames/{self._different:04d}.jpg"
 
 
-MAX_BYTES = 90 * 2**20
-"""Upper bound of all bodies; a HAR file with them is a third longer."""
-BUFFERS = {"maxTotalBufferSize": MAX_BYTES, "maxResourceBufferSize": MAX_BYTES}
-"""Parameters of Network.enable: the browser drops bodies beyond its buffers."""
-
-
 class Bodies:
     """Bodies one after the other in ``bodies.bin``; ``bodies.jsonl`` tells whose they are."""
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / "bodies.bin").open("wb")
         self._index = BoundedLines(folder / "bodies.jsonl", MAX_EVENT_BYTES)
-        self._room = MAX_BYTES
+        self._room = MAX_BODIES_BYTES
         self._pending: dict[int, str] = {}
         """Number of a command -> the request whose body it asks for."""
 
