@@ -5,28 +5,36 @@ What a browser does before a load, for each visit.
 
 from __future__ import annotations
 
+import argparse
 import json
-from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from httpbed.addons.pages.programs.builtin.browsers import chromium_flags as flags
 from httpbed.addons.pages.programs.builtin.browsers import visit as visits
-from httpbed.addons.pages.programs.builtin.browsers.chromium_flags import BrowserOptions
 from httpbed.experiment.workload import PageVisit
 
-WANTED = BrowserOptions(
-    program="/usr/lib/chromium/chromium",
-    http_version="2",
-    names=["a.test", "b.test"],
-    address="10.77.0.2",
-    port=443,
-    spki="c3BraQ==",
-    viewport=(1366, 768),
-    profile=Path("/tmp/profile"),  # noqa: S108 - nothing is written
-)
+OPTIONS = {
+    "browser": "/usr/lib/chromium/chromium",
+    "http_version": "2",
+    "names": ["a.test", "b.test"],
+    "address": "10.77.0.2",
+    "port": 443,
+    "spki": "c3BraQ==",
+    "viewport": (1366, 768),
+    "user_agent": "",
+    "visit": "cold",
+    "net_log": False,
+    "record": None,
+    "folder": Path("/x"),
+}
+
+
+def arguments(**changes: Any) -> list[str]:
+    """Return the command line for the driver's options; nothing is written."""
+    return flags.arguments(argparse.Namespace(**(OPTIONS | changes)), Path("/profile"))
 
 
 @pytest.mark.parametrize(
@@ -39,13 +47,13 @@ WANTED = BrowserOptions(
 )
 def test_only_one_protocol_is_enabled(http_version: str, forced: list[str]) -> None:
     """Other protocols are disabled for all names."""
-    stated = flags.arguments(replace(WANTED, http_version=http_version))
+    stated = arguments(http_version=http_version)
     assert [word for word in stated if "quic" in word or "http2" in word] == forced
 
 
 def test_http3_to_be_discovered_is_forced_nowhere() -> None:
     """A port that is never requested makes QUIC accept the certificates of those hosts."""
-    stated = flags.arguments(replace(WANTED, http_version="3", visit="discovery"))
+    stated = arguments(http_version="3", visit="discovery")
     forced = f"--origin-to-force-quic-on=a.test:{flags.UNUSED_PORT},b.test"
     assert [word for word in stated if word.startswith(forced)]
     assert "--disable-http2" not in stated
@@ -55,9 +63,8 @@ def test_http3_to_be_discovered_is_forced_nowhere() -> None:
 def test_early_data_over_tcp_is_a_feature(http_version: str, count: int) -> None:
     """QUIC needs no switch for it, and no other visit has it."""
     feature = f"--enable-features={flags.EARLY_DATA}"
-    wanted = replace(WANTED, http_version=http_version, visit="early data")
-    assert flags.arguments(wanted).count(feature) == count
-    assert feature not in flags.arguments(replace(wanted, visit="resumed"))
+    assert arguments(http_version=http_version, visit="early data").count(feature) == count
+    assert feature not in arguments(http_version=http_version, visit="resumed")
 
 
 @pytest.mark.parametrize(
@@ -71,8 +78,8 @@ def test_no_other_name_resolves(address: str, result: str) -> None:
 
 def test_a_net_log_is_bounded() -> None:
     """It is written only on request."""
-    assert not any("net-log" in word for word in flags.arguments(WANTED))
-    logged = flags.arguments(replace(WANTED, net_log=Path("/x/net-log.json")))
+    assert not any("net-log" in word for word in arguments())
+    logged = arguments(net_log=True)
     assert "--log-net-log=/x/net-log.json" in logged
     assert f"--net-log-max-size-mb={flags.NET_LOG_MB}" in logged
 

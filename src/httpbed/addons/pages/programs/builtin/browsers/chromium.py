@@ -19,7 +19,7 @@ from . import visit as visits
 from .bounded_files import BUFFERS, MAX_EVENT_BYTES, Bodies, BoundedLines, TraceFiles
 from .browser import Browser, BrowserEndedError
 from .cdp import CommandError, DevToolsClient, Message
-from .chromium_flags import BrowserOptions, arguments, make_profile
+from .chromium_flags import arguments, make_profile
 from .load_end import MAX_WORDS, Ending, Watch
 from .load_record import LoadRecord
 
@@ -48,9 +48,8 @@ class LoadDriver:
     def __init__(self, options: argparse.Namespace, profile: Path) -> None:
         self.options = options
         self.give_up_s = time.monotonic() + options.time_limit
-        self.browser_options = browser_options(options, profile)
         self.record = LoadRecord(
-            arguments=arguments(self.browser_options),
+            arguments=arguments(options, profile),
             url=options.url,
             visit=options.visit,
             http_version=options.http_version,
@@ -219,14 +218,14 @@ class LoadDriver:
         """Have the browser close its connections properly, which takes a living browser."""
         if self.context:
             self.cdp.call("Target.disposeBrowserContext", **self.context)
-        if (self.browser_options.net_log or not self.context) and not self._quit():
+        if (self.options.net_log or not self.context) and not self._quit():
             self.record.notes.append(
                 "after the load: the browser did not end after the command to close"
             )
 
     def _open_page(self) -> Watch:
         """Open an empty page of the requested size, and enable its events."""
-        width, height = self.browser_options.viewport
+        width, height = self.options.viewport
         created = self.cdp.call(
             "Target.createTarget", url="about:blank", newWindow=True,
             width=width, height=height, **self.context
@@ -248,7 +247,7 @@ class LoadDriver:
     def _emulate(self, session: str) -> None:
         """Give a page its screen."""
         options = self.options
-        width, height = self.browser_options.viewport
+        width, height = self.options.viewport
         touch = {"screenWidth": width, "screenHeight": height} if options.touch else {}
         self.cdp.call(
             "Emulation.setDeviceMetricsOverride", session,
@@ -335,24 +334,6 @@ class LoadDriver:
         return False
 
 
-def browser_options(options: argparse.Namespace, profile: Path) -> BrowserOptions:
-    """Return the options of the browser."""
-    return BrowserOptions(
-        program=options.browser,
-        http_version=options.http_version,
-        names=options.names,
-        address=options.address,
-        port=options.port,
-        spki="" if options.record else options.spki.read_text().strip(),
-        viewport=options.viewport,
-        user_agent=options.user_agent,
-        profile=profile,
-        net_log=options.folder / "net-log.json" if options.net_log else None,
-        visit=options.visit,
-        proxy_port=options.record,
-    )
-
-
 def read() -> argparse.Namespace:
     """Read the command line."""
     parser = load_record.parser(__doc__)
@@ -364,7 +345,9 @@ def read() -> argparse.Namespace:
     parser.add_argument("--net-log", action="store_true")
     parser.add_argument("--download", action="store_true")
     parser.add_argument("--record", type=int, metavar="PORT")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.spki = "" if options.record else options.spki.read_text().strip()
+    return options
 
 
 def main() -> None:

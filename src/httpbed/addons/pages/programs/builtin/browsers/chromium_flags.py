@@ -7,9 +7,9 @@ the browser's events and the server's log.
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from . import visit as visits
@@ -91,39 +91,16 @@ NET_LOG_MB = 16
 """Maximum; a load writes some megabytes."""
 
 
-@dataclass(frozen=True)
-class BrowserOptions:
-    """Options of the browser."""
+def arguments(options: argparse.Namespace, profile: Path) -> list[str]:
+    """Return the browser's command line for the options of its driver.
 
-    program: str
-    http_version: str
-    """``1.1``, ``2`` or ``3``."""
-    names: Sequence[str]
-    """All host names that the browser can resolve."""
-    address: str
-    """Address of all those names."""
-    port: int
-    spki: str
-    """SHA-256 of the servers' public key (SubjectPublicKeyInfo), in base64."""
-    viewport: tuple[int, int]
-    """Width and height in CSS pixels."""
-    profile: Path
-    """A new folder without anything of an earlier browser."""
-    user_agent: str = ""
-    """Empty: the browser's own."""
-    net_log: Path | None = None
-    visit: str = "cold"
-    proxy_port: int | None = None
-    """Port on loopback of the SOCKS proxy to everywhere, while a page is recorded."""
-
-
-def arguments(options: BrowserOptions) -> list[str]:
-    """Return the browser's command line."""
+    ``profile`` is a new folder without anything of an earlier browser.
+    """
     width, height = options.viewport
     return [
-        options.program,
+        options.browser,
         "--remote-debugging-pipe",
-        f"--user-data-dir={options.profile}",
+        f"--user-data-dir={profile}",
         f"--window-size={width},{height}",
         *HEADLESS,
         *SILENT,
@@ -131,14 +108,14 @@ def arguments(options: BrowserOptions) -> list[str]:
         *destination(options),
         *forced(options),
         *([f"--user-agent={options.user_agent}"] if options.user_agent else []),
-        *_net_log(options.net_log),
+        *_net_log(options),
     ]
 
 
-def destination(options: BrowserOptions) -> list[str]:
+def destination(options: argparse.Namespace) -> list[str]:
     """Return the switches that leave one way: to the site, or through a recording's proxy."""
-    if options.proxy_port:
-        proxy = f"socks5://127.0.0.1:{options.proxy_port}"
+    if options.record:
+        proxy = f"socks5://127.0.0.1:{options.record}"
         return [f"--proxy-server={proxy}", "--proxy-bypass-list=<-loopback>"]
     return [
         "--no-proxy-server",
@@ -147,7 +124,7 @@ def destination(options: BrowserOptions) -> list[str]:
     ]
 
 
-def forced(options: BrowserOptions) -> list[str]:
+def forced(options: argparse.Namespace) -> list[str]:
     """Return the switches that leave only the wanted protocol, or the one to be discovered.
 
     Over QUIC, the browser accepts a certificate of an unknown authority only from hosts that are
@@ -171,9 +148,10 @@ def resolver_rules(names: Sequence[str], address: str) -> str:
     return ", ".join([*(f"MAP {name} {target}" for name in names), "MAP * ~NOTFOUND"])
 
 
-def _net_log(file: Path | None) -> list[str]:
-    if file is None:
+def _net_log(options: argparse.Namespace) -> list[str]:
+    if not options.net_log:
         return []
+    file = options.folder / "net-log.json"
     return [f"--log-net-log={file}", f"--net-log-max-size-mb={NET_LOG_MB}"]
 
 

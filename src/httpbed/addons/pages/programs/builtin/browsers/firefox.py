@@ -27,7 +27,6 @@ from .bidi_events import MS, PAGE, Json, Translator
 from .bounded_files import MAX_EVENT_BYTES, BoundedLines, TraceFiles
 from .browser import Browser, BrowserEndedError
 from .cdp import MAX_MESSAGE_BYTES, CommandError, DevToolsClient
-from .firefox_profile import Site
 from .load_end import MAX_WORDS, Ending, Watch
 from .load_record import LoadRecord
 
@@ -120,11 +119,7 @@ class FirefoxLoad:
         self.record = LoadRecord(
             arguments=argv, url=options.url, visit="cold", http_version=options.http_version
         )
-        site = Site(
-            options.http_version, options.names, options.address, options.port, options.ca,
-            asks_for_icons=not options.no_icon,
-        )  # fmt: skip
-        firefox_profile.make(self.profile, site)
+        firefox_profile.make(self.profile, options)
         os.environ.update(ENVIRONMENT)
         self.record.began_ns = time.monotonic_ns()
         self.browser = Browser(argv, options.folder / "browser.txt")

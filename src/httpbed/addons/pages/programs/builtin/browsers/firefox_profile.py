@@ -7,10 +7,10 @@ browser's events and the server's log.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 CERTUTIL_S = 20.0
@@ -70,63 +70,50 @@ CONFINED: Mapping[str, bool | int | str] = {
 }
 
 
-@dataclass(frozen=True)
-class Site:
-    """The only way that a browser has."""
-
-    http_version: str
-    """``1.1``, ``2`` or ``3``."""
-    names: Sequence[str]
-    """All host names of the site."""
-    address: str
-    """Address of all names."""
-    port: int
-    ca: Path
-    """The certificate of the authority of all its servers (PEM)."""
-    asks_for_icons: bool
-
-
-def make(folder: Path, site: Site) -> None:
-    """Write a new profile.
+def make(folder: Path, options: argparse.Namespace) -> None:
+    """Write a new profile for the options of the driver.
 
     Raises:
         OSError: The certificate cannot be added.
     """
-    lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in _all(site)]
+    lines = [
+        f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in _all(options)
+    ]
     (folder / "user.js").write_text("\n".join([*lines, ""]))
     store = f"sql:{folder}"
-    words = ("certutil", "-A", "-d", store, "-n", "httpbed", "-t", "C,,", "-i", str(site.ca))
+    words = ("certutil", "-A", "-d", store, "-n", "httpbed", "-t", "C,,", "-i", str(options.ca))
     for line in (("certutil", "-N", "-d", store, "--empty-password"), words):
         ran = subprocess.run(line, capture_output=True, text=True, timeout=CERTUTIL_S, check=False)
         if ran.returncode:
             raise OSError(f"certutil refused the authority's certificate: {ran.stderr.strip()}")
 
 
-def _all(site: Site) -> list[tuple[str, bool | int | str]]:
-    return [*{**SILENT, **FAITHFUL, **CONFINED, **destination(site), **forced(site)}.items()]
+def _all(options: argparse.Namespace) -> Iterable[tuple[str, bool | int | str]]:
+    chosen = {**destination(options), **forced(options)}
+    return {**SILENT, **FAITHFUL, **CONFINED, **chosen}.items()
 
 
-def destination(site: Site) -> dict[str, bool | int | str]:
+def destination(options: argparse.Namespace) -> dict[str, bool | int | str]:
     """Return the preferences that lead each name to the site's address."""
     return {
-        "network.dns.forceResolve": site.address,
+        "network.dns.forceResolve": options.address,
         "network.proxy.type": 0,
-        "browser.chrome.site_icons": site.asks_for_icons,
+        "browser.chrome.site_icons": not options.no_icon,
     }
 
 
-def forced(site: Site) -> dict[str, bool | int | str]:
+def forced(options: argparse.Namespace) -> dict[str, bool | int | str]:
     """Return the preferences that leave only the wanted version.
 
     Firefox begins a TCP connection beside a QUIC one that is not ready after 100 ms, and uses the
     faster one: on a long path it would be TCP.
     """
-    if site.http_version != "3":
+    if options.http_version != "3":
         return {
             "network.http.http3.enable": False,
-            "network.http.http2.enabled": site.http_version == "2",
+            "network.http.http2.enabled": options.http_version == "2",
         }
-    mapping = ",".join(f"{name};h3=:{site.port}" for name in site.names)
+    mapping = ",".join(f"{name};h3=:{options.port}" for name in options.names)
     return {
         "network.http.http3.enable": True,
         "network.http.http3.alt-svc-mapping-for-testing": mapping,
