@@ -57,4 +57,4 @@ def test_a_site_of_another_digest_is_refused(
     page = {"objects": 1, "size": "100 B", "sha256": "0" * 64}
     load = PageLoad.model_validate({"kind": "page", "page": page})
     with pytest.raises(ConfigError, match="is 000"):
-        sites.ensure_all([load], 1, tmp_path, print)
+        sites.ADDITION.sites([load], 1, tmp_path, print)

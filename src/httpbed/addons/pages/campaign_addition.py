@@ -44,13 +44,20 @@ class PagesAddition(CampaignAddition):
     def sites(
         self, workloads: Iterable[Workload], seed: int, folder: Path, say: Say
     ) -> dict[str, CachedSite]:
-        """Build or find the site of every page."""
-        return ensure_all(workloads, seed, folder, say)
+        """Return the site of every page, by its key.
+
+        Raises:
+            HostError: A site cannot be built on this machine, or not now.
+            ConfigError: A site has another digest than the experiment gives.
+        """
+        built: dict[str, CachedSite] = {}
+        for load in workloads:
+            if isinstance(load, PageLoad) and load.key not in built:
+                built[load.key] = catalog.ensure(load.page, seed, folder, say)
+        return built
 
 
 ADDITION = PagesAddition()
-
-
 Path_ = tuple[str | int, ...]
 
 
@@ -95,22 +102,6 @@ class Pages(NamedFiles):
                 known = list(error.mistakes)
             self._known[load.key] = known
         return self._known[load.key]
-
-
-def ensure_all(
-    workloads: Iterable[Workload], seed: int, folder: Path, say: Say
-) -> dict[str, CachedSite]:
-    """Return the site of every page, by its key.
-
-    Raises:
-        HostError: A site cannot be built on this machine, or not now.
-        ConfigError: A site has another digest than the experiment gives.
-    """
-    built: dict[str, CachedSite] = {}
-    for load in workloads:
-        if isinstance(load, PageLoad) and load.key not in built:
-            built[load.key] = catalog.ensure(load.page, seed, folder, say)
-    return built
 
 
 def loads(document: Mapping[str, Any]) -> Iterator[tuple[Path_, PageLoad]]:

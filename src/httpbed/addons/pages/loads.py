@@ -30,7 +30,7 @@ from httpbed.store.results import Results
 
 Floats = NDArray[np.float64]
 TrialRow = Mapping[str, Any]
-"""Of the table of trials."""
+"""A row of the table of trials."""
 
 CLIENT = "client"
 """Folder of the browser among what a trial left."""
@@ -137,7 +137,7 @@ class PageMetric:
 
 
 TreatmentMetrics = Mapping[str, PageMetric]
-"""By metric: all of one treatment."""
+"""All metrics of one treatment, by their names."""
 
 
 def of_campaign(results: Results, findings: Findings) -> dict[TreatmentKey, TreatmentMetrics]:

@@ -21,7 +21,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -122,18 +121,6 @@ def _clock(at_s: float | None, began_s: float) -> float:
     return _NOT_THERE if at_s is None else round(began_s + at_s, 6)
 
 
-@dataclass(frozen=True)
-class StoredLoad:
-    """A page load in a campaign."""
-
-    name: str
-    """``BLOCK-TRIAL``, followed by the part's name if several parts load pages."""
-    load: BrowserLoad
-    started: datetime
-    """Start of the navigation; if unknown, of the attempt, some seconds earlier."""
-    speed_index_s: float | None
-
-
 def write(results: Results, choice: ExportChoice) -> Iterator[str]:
     """Write every load into a folder; yield a line for each that cannot be written, and a sum.
 
@@ -146,17 +133,21 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
     indexes = _speed_indexes(results)
     sites = SiteBodies(results)
     for row in attempts.valid(results):
-        for load in _loads(results, row, indexes.get((row["trial"], row["attempt"]))):
+        for name, load in _loads(results, row):
             if isinstance(load, str):
                 unread += 1
-                yield load
+                yield f"{name}: not written: {load}"
                 continue
-            folder.mkdir(parents=True, exist_ok=True)
-            bodies: Bodies | None = None
+            document: object = requests(load) if kind == CDP_JSON else None
             if kind == HAR:
-                bodies = sites.of(load.load, row)
+                bodies = sites.of(load, row)
                 bodiless[sites.lacking(row)] += bodies is None
-            _write(load, kind, folder, bodies)
+                index_s = indexes.get((row["trial"], row["attempt"]))
+                started = _started(load, row)
+                document = writer.har(load, started, speed_index_s=index_s, bodies=bodies)
+            folder.mkdir(parents=True, exist_ok=True)
+            text = json.dumps(document, indent=1) + "\n"
+            disk.write_output(folder / f"{name}{_SUFFIX[kind]}", text.encode())
             written += 1
     if not written and not unread:
         reason = "has no page load in a valid attempt"
@@ -186,40 +177,29 @@ def _speed_indexes(results: Results) -> dict[tuple[str, int], float]:
     }
 
 
-def _loads(
-    results: Results, row: Mapping[str, Any], speed_index_s: float | None
-) -> Iterator[StoredLoad | str]:
-    artifacts = results.artifact_folder(row)
-    folders = sorted(file.parent for file in artifacts.glob(f"*/{LOAD}"))
+def _loads(results: Results, row: Mapping[str, Any]) -> Iterator[tuple[str, BrowserLoad | str]]:
+    """Yield each load of an attempt, or why it cannot be read, with its name.
+
+    The name is ``BLOCK-TRIAL``, followed by the part's name if several parts load pages.
+    """
+    folders = sorted(file.parent for file in results.artifact_folder(row).glob(f"*/{LOAD}"))
     for place in folders:
         part = f"-{place.name}" if len(folders) > 1 else ""
         name = f"{row['block']:04d}-{row['trial']}{part}"
         if altered := results.artifacts.altered(row, place.name):
-            yield f"{name}: not written: {altered}"
+            yield name, str(altered)
             continue
         try:
-            load = driver_output.read(place)
+            yield name, driver_output.read(place)
         except LoadError as error:
-            yield f"{name}: not written: {error}"
-            continue
-        yield StoredLoad(name, load, _started(load, row), speed_index_s)
+            yield name, str(error)
 
 
 def _started(load: BrowserLoad, row: Mapping[str, Any]) -> datetime:
+    """Return the start of the navigation; if unknown, of the attempt, some seconds earlier."""
     if load.navigated_at is None:
         return datetime.fromisoformat(row["started"])
     return datetime.fromtimestamp(load.navigated_at, UTC)
-
-
-def _write(stored: StoredLoad, kind: str, folder: Path, bodies: Bodies | None) -> None:
-    if kind == HAR:
-        document: object = writer.har(
-            stored.load, stored.started, speed_index_s=stored.speed_index_s, bodies=bodies
-        )
-    else:
-        document = requests(stored.load)
-    name = stored.name + _SUFFIX[kind]
-    disk.write_output(folder / name, (json.dumps(document, indent=1) + "\n").encode())
 
 
 class SiteBodies:
