@@ -30,7 +30,7 @@ from httpbed.results.sample import Sample, Tally
 
 METRIC = "request_time"
 NAME_WIDTH = 13
-"""Of the names of facts, with the blanks behind them."""
+"""Width of a fact's name, with the blanks behind it."""
 SCHEMA = 1
 NOT_CONTROLLED = (
     "the server: its software, load, congestion control, and which machine answers which version",

@@ -29,7 +29,7 @@ from httpbed.bed.machine import scratch
 from httpbed.bed.toolbox import root_files
 
 MAX_DOCUMENT_BYTES = 2**22
-"""Of a manifest, an index or a configuration."""
+"""Upper bound of a manifest, an index or a configuration."""
 MAX_BLOBS = 10_000
 DOCUMENTS = ("index.json", "manifest.json")
 """Where an archive says what it contains: that of the OCI first, then that of docker save."""
@@ -37,9 +37,9 @@ OF_NAMES = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.EMLINK, errno.ENOTD
 OF_NAMES |= {errno.ENOENT, errno.EEXIST}
 """Errors of a name or a link, not of this machine."""
 MAX_HEADER_BYTES = 2**20
-"""Of the headers of one entry of a tar file; tarfile keeps them in memory."""
+"""Upper bound of the headers of one entry of a tar file; tarfile keeps them in memory."""
 MAX_BYTES = 2**33
-"""Of everything that is unpacked from one archive; images of QUIC programs have up to 3 GB."""
+"""Upper bound of what is unpacked from one archive; images of QUIC programs have up to 3 GB."""
 SPARED_BYTES, MAX_RATIO = 2**30, 50
 """Beyond so many bytes, an archive must not unpack to more than so many times its size."""
 CHUNK_BYTES = 2**20

@@ -35,9 +35,9 @@ from httpbed.experiment.parser import format_path
 MAX_LAYERS = 500
 """Docker's own bound is 127."""
 MAX_IMAGES = 500
-"""Of an archive; each may take a document."""
+"""Upper bound of an archive's images; each may take a document."""
 MAX_NESTING = 3
-"""Indexes of indexes."""
+"""Upper bound of indexes within indexes."""
 MAX_SHOWN = 20
 """Mistakes of one document that are shown."""
 _GO = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386", "armv7l": "arm"}
@@ -49,7 +49,7 @@ _TAGS = ("io.containerd.image.name", "org.opencontainers.image.ref.name")
 T = TypeVar("T")
 Digest = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
 MAX_ENTRIES = 500_000
-"""Of all layers of an image; the image of a whole desktop has 200,000."""
+"""Upper bound of all layers of an image; the image of a whole desktop has 200,000."""
 
 
 class _Document(BaseModel):
@@ -84,7 +84,7 @@ class _Descriptor(_Document):
 class _Index(_Document):
     manifests: list[_Descriptor] | None = Field(default=None, max_length=MAX_IMAGES)
     config: _Descriptor | None = None
-    """Of a manifest: an index has none."""
+    """Only a manifest has one."""
     layers: list[_Descriptor] = Field(default_factory=list, max_length=MAX_LAYERS)
 
 
@@ -117,14 +117,14 @@ class Image:
     tag: str
     """The first name that the archive gives it; empty if none."""
     digest: str
-    """Of its configuration."""
+    """The digest of its configuration."""
     layers: tuple[tuple[str, str], ...]
     """The name of each layer's blob, and the digest of the layer as it is unpacked, the lowest
     first."""
     command: tuple[str, ...]
     """Its entry point with its arguments; empty if it has none."""
     variables: dict[str, str]
-    """Of the environment."""
+    """The variables of its environment."""
     folder: str
     """The working directory; empty for ``/``."""
     user: str
@@ -138,7 +138,7 @@ class _Choice:
     tags: tuple[str, ...]
     configuration: str
     digest: str
-    """Of the configuration; empty if the archive does not state it."""
+    """The digest of the configuration; empty if the archive does not state it."""
     layers: tuple[str, ...]
     """The blob of each."""
 

@@ -135,7 +135,6 @@ class AuditResult:
     about: str
     verdict: Verdict
     text: str
-    """A sentence with figures."""
     entries: tuple[int, ...] = ()
     """Indices of the first few entries that contradict the claim."""
 

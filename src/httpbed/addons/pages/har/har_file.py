@@ -75,7 +75,6 @@ class HarEntry(PageRequest):
     """
 
     index: int
-    """Index in the file."""
     page: str
     """ID of its page; empty if it belongs to none."""
     requested_at: float
@@ -132,7 +131,6 @@ class ArchivedLoad:
     """ID of its page; empty in a file without pages."""
     load: BrowserLoad
     entries: tuple[HarEntry, ...]
-    """The load's requests."""
     speed_index_s: float | None
     """The tool's Speed Index: a HAR file has no pictures to compute it from."""
 

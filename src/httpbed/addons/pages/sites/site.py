@@ -107,7 +107,6 @@ class Resource(Value):
     bytes: Annotated[int, Field(ge=0)]
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     type: str
-    """Content type."""
     requested: Annotated[int, Field(ge=0)] = 1
     """Number of requests in a cold load."""
     answer: RecordedAnswer | None = None

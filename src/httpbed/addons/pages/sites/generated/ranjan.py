@@ -70,7 +70,7 @@ class SiteReading:
     images: int
     weight: int
     image_bytes: int | None
-    """Of each image; None for small images of different lengths."""
+    """Length of each image; None for small images of different lengths."""
 
 
 def _images_of(weight: int, count: int) -> int:
