@@ -31,7 +31,7 @@ from reproduce import PUBLISHED, STUDIES, judged, referred
 
 from httpbed.addons.conformance import sender
 from httpbed.addons.conformance.sender import SenderKey
-from httpbed.addons.pages.har import loads_export
+from httpbed.addons.pages import loads_export
 from httpbed.cli.exports import ExportChoice
 from httpbed.cli.report import read_stated
 from httpbed.results import attempts

@@ -31,7 +31,7 @@ ADDON = Addon(
             "pages import",
             "Turn HAR files into observations, and audit claims on them.",
             "read",
-            "httpbed.addons.pages.har.import_verb",
+            "httpbed.addons.pages.import_verb",
         ),
     ),
     absent_options={
@@ -48,7 +48,7 @@ ADDON = Addon(
     },
     provides={
         "programs": ("httpbed.addons.pages.programs:PROGRAMS",),
-        "exports": ("httpbed.addons.pages.har.import_verb:EXPORT",),
+        "exports": ("httpbed.addons.pages.import_verb:EXPORT",),
         "files of metrics": ("httpbed.addons.pages:METRICS",),
         "checks": ("httpbed.addons.pages.page_check_table:CHECKS",),
         "kinds of workload": ("httpbed.addons.pages.page:PageLoad",),

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from httpbed.addons.pages.har import loads_export
+from httpbed.addons.pages import loads_export
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.page import PageLoad, RecordedPage
 from httpbed.addons.pages.sites import catalog

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # slow, and not for --help
 
 
 def _export(campaigns: Sequence[Results], choice: ExportChoice) -> Iterator[str]:
-    from httpbed.addons.pages.har import loads_export
+    from httpbed.addons.pages import loads_export
 
     (results,) = campaigns
     yield from loads_export.write(results, choice)
