@@ -8,6 +8,7 @@ says, in which cells both differ, and which other seeds give the same verdict.
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -125,6 +126,13 @@ def summary(claims: Sequence[Claim]) -> str:
     in_virtual = sum(claim["clock"] == "virtual" for claim in both)
     repeated = [claim for claim in claims if again(claim)]
     found = sum(again(claim).startswith("yes") for claim in repeated)
+    others = Counter(
+        other["verdict"]
+        for claim in repeated
+        for _, other in claim["repeated"]
+        if other["verdict"] not in {claim["verdict"], NOT_RUN}
+    )
+    counts = [f"{found} found again", *(f"{count} {verdict}" for verdict, count in others.items())]
     return (
         "The clock is an arm. In virtual time computing takes no time: the numbers come from the"
         " programs and the network alone, and the same command gives them again. A claim is judged"
@@ -132,7 +140,7 @@ def summary(claims: Sequence[Claim]) -> str:
         f" {len(both)} of the {len(claims)} claims: {in_virtual} judged in virtual time,"
         f" {len(both) - in_virtual} in real time, {same} with the same verdict by both. With an"
         f" independent seed, which loses other packets, {len(repeated)} ran again:"
-        f" {found} found again."
+        f" {', '.join(counts)}."
     )
 
 
