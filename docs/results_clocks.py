@@ -132,7 +132,7 @@ def summary(claims: Sequence[Claim]) -> str:
         for _, other in claim["repeated"]
         if other["verdict"] not in {claim["verdict"], NOT_RUN}
     )
-    counts = [f"{found} found again", *(f"{count} {verdict}" for verdict, count in others.items())]
+    rest = ", ".join(f"{count} {verdict}" for verdict, count in others.items())
     return (
         "The clock is an arm. In virtual time computing takes no time: the numbers come from the"
         " programs and the network alone, and the same command gives them again. A claim is judged"
@@ -140,7 +140,7 @@ def summary(claims: Sequence[Claim]) -> str:
         f" {len(both)} of the {len(claims)} claims: {in_virtual} judged in virtual time,"
         f" {len(both) - in_virtual} in real time, {same} with the same verdict by both. With an"
         f" independent seed, which loses other packets, {len(repeated)} ran again:"
-        f" {', '.join(counts)}."
+        f" {found} found again{'; of the others ' if rest else ''}{rest}."
     )
 
 
