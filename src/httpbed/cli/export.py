@@ -136,10 +136,9 @@ def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Results]
     with collected(mistakes):
         campaigns = options.read_campaigns(directories)
     require_none(mistakes)
-    for line in (
-        line for one in campaigns for line in layout.damage_lines(one.damaged, one.directory)
-    ):
-        echo(f"note: {line}", err=True)
+    for one in campaigns:
+        for line in layout.damage_lines(one.damaged, one.directory):
+            echo(f"note: {line}", err=True)
     lost = [one.directory for one in campaigns if one.damaged and not one.trials.num_rows]
     for directory in lost:
         echo(f"{directory}: nothing to export, because every attempt is damaged", err=True)
