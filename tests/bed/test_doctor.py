@@ -123,24 +123,6 @@ def test_a_missing_congestion_control_is_reported_with_its_remedy(
     assert "modprobe tcp_bbr" in caught.value.remedy
 
 
-def test_a_missing_queueing_discipline_is_reported_with_its_remedy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It is an error only if it is requested."""
-    unknown = {"error": "Error: Specified qdisc kind is unknown."}
-    here = {name: {"figure": ""} for name in ("user", "network", "mount", "pid", "overlay")}
-    examined = capabilities(here | {"tbf": unknown}, monkeypatch)
-    assert examined["kernel's tbf"].ok is None
-    root = root_filesystem.Root("sid", Path("/"), frozenset(), {}, "")
-    with pytest.raises(HostError, match="no tbf") as caught:
-        doctor.require_tbf(root)
-    assert "modprobe sch_tbf" in caught.value.remedy
-    monkeypatch.setattr(
-        doctor, "run_capability_tests", lambda *_, **__: here | {"tbf": {"figure": ""}}
-    )
-    doctor.require_tbf(root)
-
-
 def test_a_cache_that_cannot_be_written_makes_the_machine_unable(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

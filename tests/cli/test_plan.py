@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 
 import stored_campaigns
-from httpbed.bed import doctor
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, settings
@@ -35,14 +34,13 @@ def every_backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("HTTPBED_LINK_BACKEND", raising=False)
     monkeypatch.setattr(backends, "TUN", tmp_path / "tun")
     monkeypatch.setattr(backends, "_has_packet_sockets", lambda: True)
-    monkeypatch.setattr(doctor, "require_tbf", lambda *_: None)
     monkeypatch.setattr(program_roots, "ensure", lambda *_, **__: nothing_built())
     monkeypatch.setattr(tls_certificates, "ensure", lambda *_: tmp_path)
     monkeypatch.setattr(content, "ensure_all", lambda *_: {})
 
 
 @pytest.mark.parametrize("keep", ["", "pcap", "keylog", "keylog,pcap"])
-@pytest.mark.parametrize("backend", ["af_packet", "tun", "tbf"])
+@pytest.mark.parametrize("backend", ["af_packet", "tun"])
 def test_plan_prints_the_processes_that_run_starts(
     tmp_path: Path, backend: Backend, keep: str
 ) -> None:
@@ -67,7 +65,6 @@ def test_plan_prints_the_processes_that_run_starts(
     )
     assert ("link.pcapng" in result.stdout) == ("pcap" in kept)
     assert ("SSLKEYLOGFILE" in result.stdout) == ("keylog" in kept)
-    assert ("qdiscs-after-stop.json" in result.stdout) == (backend == "tbf")
 
 
 def test_without_an_option_plan_chooses_the_backend_of_this_machine(

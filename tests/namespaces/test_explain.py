@@ -72,14 +72,6 @@ def test_a_trial_without_packets_runs_again_beside_its_campaign(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_trial_over_the_kernels_link_is_not_divided(tmp_path: Path) -> None:
-    experiment = SmallExperiment(versions=("2",), rate="20 Mbit/s", delay="0 ms")
-    run(tmp_path, experiment, "--link-backend", "tbf", "--keep", "packets")
-    (one,) = explain(tmp_path, "--no-run")["not_explained"]
-    assert "kernel" in one["why"]
-
-
-@pytest.mark.slow
 def test_a_trial_that_is_cut_off_is_divided_up_to_its_end(tmp_path: Path) -> None:
     """The time limit ends it; what it would have waited for is unknown."""
     experiment = SmallExperiment(

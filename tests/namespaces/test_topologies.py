@@ -10,8 +10,7 @@ import pytest
 
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import kernel, network_plan
-from httpbed.bed.network.kernel import READINGS
+from httpbed.bed.network import network_plan
 from httpbed.trial.checks import link as link_checks
 from networks import made, topology
 
@@ -166,35 +165,3 @@ def test_every_route_has_its_senders_congestion_control(tmp_path: Path, version:
             return said
 
     assert " reno " in asyncio.run(run())
-
-
-@pytest.mark.parametrize("version", ["4", "6"])
-def test_the_kernel_carries_packets_over_several_links(tmp_path: Path, version: Version) -> None:
-    """The kernel counts the packets on each link, and the narrowest link bounds the rate."""
-    links = [{**NEAR, "delay": "0 ms"}, {**FAR, "delay": "0 ms", "rate": f"{BOTTLENECK} bit/s"}]
-    line = topology(links, version)
-    planned = network_plan.plan(line, {}, 1, 1, forwarding={"router"}, backend="tbf")
-
-    async def run() -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
-        async with made(planned, tmp_path) as net:
-            await net.serve("server")
-            before = await net.qdiscs()
-            await net.emulator.start_counting()
-            assert await net.fetch("client", "server", 1.0)
-            result = await net.result()
-            after = await net.qdiscs()
-            times = zip(READINGS, (before, before, after, after), strict=True)
-            return result, dict(times)
-
-    result, qdiscs = asyncio.run(run())
-    checks = {check.name: check for check in link_checks.kernel_checks(planned, result, qdiscs)}
-    assert all(checks[f"kernel's link, on {link.name}"].passed for link in line.links)
-    down = result["directions"][3]
-    lasted_s = (down["last_ns"] - down["first_ns"]) / 1e9
-    burst = kernel.burst_bytes(line.links[1].directions()[1]) * 8
-    assert down["bytes"]["delivered"] * 8 <= BOTTLENECK * lasted_s + burst + 12_000
-    assert sorted(one["link"] for one in result["connections"]) == [
-        "client-router",
-        "router-server",
-    ]
-    assert [result[name] for name in ODDITIES] == [0, 0, 0, 0]

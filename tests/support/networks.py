@@ -15,7 +15,7 @@ from httpbed.bed.network import running_network
 from httpbed.bed.network.network_commands import NO_NEIGHBOUR_DISCOVERY
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.network.running_network import Emulator
-from httpbed.bed.sandbox.dialogue import Dialogue, run_tool
+from httpbed.bed.sandbox.dialogue import Dialogue
 from httpbed.bed.sandbox.sandbox_spec import (
     LINK,
     PROBE,
@@ -100,16 +100,6 @@ class Running:
         probe = await Dialogue.begin(self.supervisor, spec)
         await probe.wait_for("result", seconds + 10)
         return _last_total((self.folder / f"{host}.samples").read_bytes())
-
-    async def qdiscs(self) -> list[dict[str, Any]]:
-        """Return the counters of the kernel's disciplines, if the kernel carries the packets."""
-        assert self.planned.processes.counters
-        await run_tool(
-            self.supervisor, replace(self.planned.processes.counters, stdout="qdiscs.json")
-        )
-        told: list[dict[str, Any]] = json.loads((self.folder / "qdiscs.json").read_text())
-        (self.folder / "qdiscs.json").unlink()
-        return told
 
     async def result(self) -> dict[str, Any]:
         """Stop the emulator; return its counters."""

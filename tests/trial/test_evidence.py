@@ -152,14 +152,6 @@ def test_packet_loss_counts_every_packet_to_the_client_that_did_not_arrive() -> 
     assert (loss.value, loss.source) == (19 / 714, "wire")
 
 
-def test_a_link_of_the_kernel_has_no_packet_loss() -> None:
-    """An observer cannot tell a lost packet from one in flight."""
-    observed = recorded_evidence(H2_LOSS)
-    for direction in observed.link["directions"]:
-        direction["packets"] = {"in": 10, "delivered": 9, "not_seen_leaving": 1}
-    assert "packet_loss" not in {observation.metric for observation in observations(observed)}
-
-
 def test_each_file_has_a_time_of_its_own() -> None:
     """The slowest and the median are computed from them."""
     taken = observations(recorded_evidence(PROXIED), PROXIED)

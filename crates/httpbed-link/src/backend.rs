@@ -40,7 +40,6 @@ pub fn open(config: &Config) -> Result<Vec<Box<dyn Port>>, String> {
     let open = |(name, direction): (&String, &Impairments)| match config.backend {
         Backend::AfPacket => af_packet::open(name, mtu, direction.rate.as_ref().map(Rate::mean_bit_s)),
         Backend::Tun => tun::open(name, mtu),
-        Backend::Observer => af_packet::observe(name, mtu),
     };
     thread::scope(|scope| {
         let opening: Vec<_> = ends.map(|end| scope.spawn(move || open(end))).collect();
@@ -61,9 +60,7 @@ pub fn close(ports: Vec<Box<dyn Port>>) {
 /// What a backend's times are.
 pub const fn clock_text(backend: Backend) -> &'static str {
     match backend {
-        Backend::AfPacket | Backend::Observer => {
-            "ns since the emulator's ready, CLOCK_MONOTONIC, from kernel receive stamps"
-        }
+        Backend::AfPacket => "ns since the emulator's ready, CLOCK_MONOTONIC, from kernel receive stamps",
         Backend::Tun => "ns since the emulator's ready, CLOCK_MONOTONIC, when frames were read",
     }
 }

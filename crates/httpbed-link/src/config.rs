@@ -56,8 +56,6 @@ pub enum Backend {
     AfPacket,
     /// The kernel's tun driver, whose interfaces are the hosts' ends of the links.
     Tun,
-    /// None: the kernel carries the packets and applies the impairments. The emulator only observes.
-    Observer,
 }
 
 /// A link between two hosts.
@@ -94,7 +92,6 @@ impl Backend {
         match self {
             Self::AfPacket => "af_packet",
             Self::Tun => "tun",
-            Self::Observer => "observer",
         }
     }
 }
@@ -108,9 +105,6 @@ impl Config {
         document::check_schema(text)?;
         let config: Config<PathBuf> = from_json(text.as_bytes())?;
         config.check_names()?;
-        if config.backend == Backend::Observer {
-            config.check_observer()?;
-        }
         let config = config.with_traces(&mut Traces::new(read))?;
         for (number, link) in config.links.iter().enumerate() {
             link.check(config.mtu).map_err(|mistake| format!("links[{number}].{mistake}"))?;
@@ -125,20 +119,6 @@ impl Config<PathBuf> {
         check_unique("interface", self.links.iter().flat_map(|link| &link.interfaces))?;
         for (number, link) in self.links.iter().enumerate() {
             link.check_names().map_err(|mistake| format!("links[{number}].{mistake}"))?;
-        }
-        Ok(())
-    }
-
-    /// Rejects what would change packets, and a log or timelines of fates: only the kernel does and knows these.
-    fn check_observer(&self) -> Result<(), String> {
-        const REASON: &str = "an observer changes nothing, the kernel carries the packets: leave it out";
-        if self.log.is_some() {
-            return Err("log: an observer does not know the fate of a packet: leave it out".to_owned());
-        }
-        for (number, link) in self.links.iter().enumerate() {
-            if let Some(place) = link.first_change() {
-                return Err(format!("links[{number}].{place}: {REASON}"));
-            }
         }
         Ok(())
     }
@@ -171,25 +151,6 @@ impl Link<PathBuf> {
             let name = &self.interfaces[side];
             Err(format!("interfaces[{side}]: {name:?} is no name for an interface: {INTERFACE_NAME}"))
         })
-    }
-
-    /// The place of what would change packets, or needs their fates.
-    fn first_change(&self) -> Option<String> {
-        if let Some(side) = self.directions.iter().position(|direction| *direction != Impairments::default())
-        {
-            return Some(format!("directions[{side}]"));
-        }
-        if self.nat {
-            return Some("nat".to_owned());
-        }
-        if self.timelines != [None; 2] {
-            return Some("timelines".to_owned());
-        }
-        if !self.schedule.is_empty() {
-            return Some("schedule".to_owned());
-        }
-        let trigger = self.triggers.iter().position(|trigger| trigger.target.is_some())?;
-        Some(format!("triggers[{trigger}].change"))
     }
 
     fn with_traces(self, traces: &mut Traces<'_>) -> Result<Link, String> {

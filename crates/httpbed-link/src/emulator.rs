@@ -2,17 +2,16 @@
 
 mod changes;
 mod connections;
-mod observer;
 mod sent;
 
 use std::collections::VecDeque;
 use std::io;
 
-use link_model::{Account, Departure, Direction, Ecn, Fate, Nanos, Packet, Stage, Witness};
+use link_model::{Departure, Direction, Ecn, Fate, Nanos, Packet, Stage, Witness};
 use wire::{Codepoint, ConnectionTable, Delivery, ETHERNET_HEADER_BYTES, Frame};
 
 use crate::changes::{By, Changed};
-use crate::config::{Backend, Config, Link};
+use crate::config::{Config, Link};
 use crate::heads::Heads;
 use crate::nat::Nat;
 use crate::records::{Carried, Records};
@@ -27,8 +26,6 @@ pub struct Emulator {
     directions: Vec<Direction<Carried>>,
     /// A witness for each direction, which checks that its link could have delivered what it did.
     witnesses: Vec<Witness>,
-    /// The account of each direction whose packets the kernel carries; empty if the emulator carries them.
-    observed: Vec<Account>,
     overheads: Vec<u32>,
     /// Stamps of one interface never decrease; this is the last one.
     last_arrivals: Vec<Nanos>,
@@ -79,8 +76,6 @@ pub struct Oddities {
     /// Packets whose checksum was left to a network card, which means that offloads are on: carried, but no host
     /// accepts them.
     pub unfinished: u64,
-    /// Frames without a readable IP header that the kernel sent to a host, on a link that it carries.
-    pub leaving: u64,
 }
 
 /// Something to report to the orchestrator.
@@ -119,10 +114,6 @@ impl Emulator {
         Self {
             directions: described.iter().map(|of| Direction::new((*of).clone())).collect(),
             witnesses: described.iter().map(|of| Witness::new(of)).collect(),
-            observed: match config.backend {
-                Backend::Observer => vec![Account::default(); described.len()],
-                Backend::AfPacket | Backend::Tun => Vec::new(),
-            },
             overheads: described.iter().map(|of| of.overhead_bytes).collect(),
             last_arrivals: vec![0; described.len()],
             heads: Heads::new(described.len()),
@@ -177,14 +168,9 @@ impl Emulator {
         &self.directions
     }
 
-    /// The witness of each direction; they have seen no packets where the kernel carries them.
+    /// The witness of each direction.
     pub fn witnesses(&self) -> &[Witness] {
         &self.witnesses
-    }
-
-    /// The account of each observed direction; empty if the emulator carries the packets.
-    pub fn observed(&self) -> &[Account] {
-        &self.observed
     }
 
     /// What the directions carried over time.
@@ -221,13 +207,6 @@ impl Emulator {
         let Some((packet, delivery)) = self.inspect(interface, &arrival, counts, wanted) else {
             return Some(arrival.frame);
         };
-        if self.observes() {
-            if counts {
-                self.note_arrival(interface, packet.bytes, &arrival);
-                self.set_off();
-            }
-            return Some(arrival.frame);
-        }
         let place = if counts { self.records.arrived(interface, arrival.stamp, &arrival.frame) } else { 0 };
         let body = Carried { frame: arrival.frame, place, delivery };
         let packet = with_body(&packet, body);

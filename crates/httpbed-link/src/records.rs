@@ -71,14 +71,6 @@ impl Records {
         capture.arrived(side, u64::try_from(stamp).unwrap_or(0), frame)
     }
 
-    /// Writes a counted frame to the capture without a fate. An error is reported at the end.
-    pub fn passed(&mut self, interface: usize, stamp: i64, frame: &[u8]) {
-        let place = self.arrived(interface, stamp, frame);
-        if let (Some(capture), None) = (&mut self.capture, &self.failure) {
-            self.failure = capture.settled(place, Fate::Delivered).err();
-        }
-    }
-
     /// Writes the fate of a packet of `bytes`; nothing for a packet of the idle phase.
     ///
     /// # Errors

@@ -175,13 +175,6 @@ struct DirectionReport<'a> {
     utilisation: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineReport>,
-    #[serde(flatten)]
-    inside: Option<Inside<'a>>,
-}
-
-/// What is known only if the emulator carries the packets.
-#[derive(Debug, Serialize)]
-struct Inside<'a> {
     witnessed: Observation,
     corrupted: u64,
     marked: u64,
@@ -194,29 +187,11 @@ struct Inside<'a> {
     corrupted_numbers: &'a [u64],
 }
 
-/// Packets, or the bytes of IP packets.
+/// Packets, or the bytes of IP packets: `in + duplicated` is the sum of all other fields.
 #[derive(Debug, Serialize)]
 struct Fates {
     r#in: u64,
     delivered: u64,
-    #[serde(flatten)]
-    rest: Rest,
-}
-
-/// What happened to the other packets.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Rest {
-    Known(Others),
-    /// `in` less `delivered`: an observer does not know which of these were dropped, wait, or are copies.
-    Unknown {
-        not_seen_leaving: i64,
-    },
-}
-
-/// `in + duplicated = delivered + all fields here but duplicated`.
-#[derive(Debug, Serialize)]
-struct Others {
     duplicated: u64,
     #[serde(flatten)]
     dropped: ByCause<u64>,
@@ -258,7 +233,6 @@ impl<'a> Report<'a> {
         let oddities = emulator.oddities();
         let directions = emulator.directions().iter().enumerate();
         let connections = emulator.connections().connections().iter();
-        let carries = !emulator.observes();
         let sum = |count: fn(&Sent) -> u64| emulator.sent().iter().map(count).sum::<u64>();
         Self {
             schema: SCHEMA,
@@ -266,12 +240,12 @@ impl<'a> Report<'a> {
             socket_drops: machine.receive_drops.iter().sum(),
             oversize_frames: oddities.oversize,
             unstamped_frames: oddities.unstamped,
-            stray_frames: oddities.leaving + sum(|sent| sent.stray_frames),
+            stray_frames: sum(|sent| sent.stray_frames),
             malformed_packets: oddities.unfinished + sum(|sent| sent.malformed_packets),
             directions: directions
                 .map(|(n, direction)| DirectionReport::new(config, emulator, &machine, n, direction))
                 .collect(),
-            connections: connections.map(|entry| ConnectionReport::new(config, entry, carries)).collect(),
+            connections: connections.map(|entry| ConnectionReport::new(config, entry)).collect(),
             changes: ChangeReport::all(config, emulator.changes()),
             machine,
         }
@@ -282,43 +256,38 @@ impl<'a> Counters<'a> {
     /// The counters of all directions.
     pub fn all(config: &'a Config, emulator: &Emulator) -> Vec<Self> {
         let directions = emulator.directions().iter().enumerate();
-        directions.map(|(number, direction)| Self::new(config, emulator, number, direction)).collect()
+        directions.map(|(number, direction)| Self::new(config, number, direction)).collect()
     }
 
-    fn new<B>(config: &'a Config, emulator: &Emulator, number: usize, direction: &Direction<B>) -> Self {
+    fn new<B>(config: &'a Config, number: usize, direction: &Direction<B>) -> Self {
         let (link, side) = (&config.links[number / 2], number % 2);
         let overhead = u64::from(link.directions[side].overhead_bytes);
         // The model counts bytes as the rate does.
         let bytes = |tally: Tally| tally.bytes - overhead * tally.packets;
         let packets = |tally: Tally| tally.packets;
         let (account, in_flight) = (direction.account(), direction.in_flight());
-        let (packets, bytes) = match emulator.observed().get(number) {
-            Some(seen) => (Fates::seen(seen, packets), Fates::seen(seen, bytes)),
-            None => (Fates::new(account, in_flight, packets), Fates::new(account, in_flight, bytes)),
-        };
-        Self { link: &link.name, from: &link.hosts[side], to: &link.hosts[1 - side], packets, bytes }
+        Self {
+            link: &link.name,
+            from: &link.hosts[side],
+            to: &link.hosts[1 - side],
+            packets: Fates::new(account, in_flight, packets),
+            bytes: Fates::new(account, in_flight, bytes),
+        }
     }
 }
 
 impl Fates {
     fn new(account: &Account, in_flight: Tally, unit: impl Fn(Tally) -> u64) -> Self {
-        let others = Others {
+        Self {
+            r#in: unit(account.arrived),
+            delivered: unit(account.delivered),
             duplicated: unit(account.duplicated),
             dropped: ByCause {
                 suffix: "",
                 values: Cause::ALL.map(|cause| unit(account.dropped(cause).tally)),
             },
             in_flight: unit(in_flight),
-        };
-        Self { r#in: unit(account.arrived), delivered: unit(account.delivered), rest: Rest::Known(others) }
-    }
-
-    /// The counts of packets that the kernel carries.
-    fn seen(account: &Account, unit: impl Fn(Tally) -> u64) -> Self {
-        let (r#in, delivered) = (unit(account.arrived), unit(account.delivered));
-        let signed = |count| i64::try_from(count).unwrap_or(i64::MAX);
-        let not_seen_leaving = signed(r#in) - signed(delivered);
-        Self { r#in, delivered, rest: Rest::Unknown { not_seen_leaving } }
+        }
     }
 }
 
@@ -330,11 +299,10 @@ impl<'a> DirectionReport<'a> {
         number: usize,
         direction: &'a Direction<B>,
     ) -> Self {
-        let observed = emulator.observed().get(number);
-        let account = observed.unwrap_or_else(|| direction.account());
+        let account = direction.account();
         let has_rate = config.links[number / 2].directions[number % 2].rate.is_some();
         Self {
-            counters: Counters::new(config, emulator, number, direction),
+            counters: Counters::new(config, number, direction),
             sent: emulator.sent()[number],
             receive_drops: machine.receive_drops[number],
             queue_delay_ns: Spread::of(&account.queue_delay),
@@ -342,18 +310,7 @@ impl<'a> DirectionReport<'a> {
             last_ns: account.last_delivery,
             utilisation: account.utilisation().filter(|_| has_rate),
             timeline: emulator.timelines().report(number),
-            inside: observed
-                .is_none()
-                .then(|| Inside::new(direction, emulator.witnesses()[number].observation())),
-        }
-    }
-}
-
-impl<'a> Inside<'a> {
-    fn new<B>(direction: &'a Direction<B>, observation: Observation) -> Self {
-        let account = direction.account();
-        Self {
-            witnessed: observation,
+            witnessed: emulator.witnesses()[number].observation(),
             corrupted: account.corrupted.packets,
             marked: account.marked.packets,
             reordered: account.reordered.packets,

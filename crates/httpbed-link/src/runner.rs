@@ -230,14 +230,7 @@ impl<'a> Runner<'a> {
         let Self { emulator, clock, intake, received, .. } = self;
         let count = received[interface].len();
         for frame in received[interface].drain(..) {
-            let leaving = frame.leaving;
-            let arrival = arrival(clock, now, frame);
-            let done = if leaving {
-                Some(emulator.leave(interface, arrival))
-            } else {
-                emulator.arrive(interface, arrival)
-            };
-            if let Some(buffer) = done {
+            if let Some(buffer) = emulator.arrive(interface, arrival(clock, now, frame)) {
                 intake.recycle(buffer);
             }
         }

@@ -40,7 +40,7 @@ mod tests {
         let now = 7_000_000_000;
         let arrived = |at| {
             let stamp = Stamp::Kernel(clock.stamp_of(at));
-            let frame = Received { frame: vec![], length: 0, stamp, finished: true, leaving: false };
+            let frame = Received { frame: vec![], length: 0, stamp, finished: true };
             let arrival = arrival(&clock, now, frame);
             (arrival.at, arrival.stamped)
         };

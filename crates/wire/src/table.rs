@@ -7,7 +7,6 @@ use crate::acknowledged::Delivery;
 use crate::answer::Nanos;
 use crate::connection::{Connection, Protocol};
 use crate::frame::Packet;
-use crate::ports::End;
 use crate::quic::Opening;
 use crate::transport::Transport;
 
@@ -117,18 +116,6 @@ impl ConnectionTable {
     pub fn deliver(&mut self, at: Nanos, delivery: Delivery) {
         let Delivery { place, from_client, load } = delivery;
         self.connections[place].1.deliver(at, from_client, load);
-    }
-
-    /// What the delivery of a packet proves that arrived on a link before; `None` if it belongs to no connection.
-    #[must_use]
-    pub fn delivery(&self, link: usize, packet: &Packet<'_>) -> Option<Delivery> {
-        let (source, destination) = (packet.endpoint(End::Source)?, packet.endpoint(End::Destination)?);
-        let [source_at, destination_at] =
-            [source, destination].map(|end| SocketAddr::new(end.address, end.port));
-        let place = *self.index.get(&Key::new(link, source.protocol, source_at, destination_at))?;
-        let connection = &self.connections[place].1;
-        let from_client = connection.client == source_at;
-        connection.load(from_client, &packet.transport).map(|load| Delivery { place, from_client, load })
     }
 
     /// The connections with their links, in the order in which they began.

@@ -23,8 +23,6 @@ from httpbed.bed.toolbox import debian, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import Root
 
 CONGESTION = ("cubic", "reno", "bbr")
-TBF = "tbf rate 1mbit burst 3000 limit 3000"
-"""The words for tc that test the discipline of the link backend ``tbf``."""
 _MIN_DISK_BYTES = 500_000_000
 _MIN_RECEIVE_BYTES = 1_000_000
 _MIN_CORES = 2
@@ -72,7 +70,6 @@ def examine(
     return [
         *_namespace_capabilities(findings),
         *_network_capabilities(findings),
-        _tbf_capability(findings),
         *_congestion_capabilities(findings),
         *_machine_capabilities(facts),
         *(_executable_capability(name, path) for name, path in executables.items()),
@@ -106,19 +103,6 @@ def require_disk() -> None:
         raise HostError(f"{disk.name}: {disk.figure}", disk.remedy)
 
 
-def require_tbf(root: Root) -> None:
-    """Check that the kernel has the queueing discipline of the link backend ``tbf``.
-
-    Raises:
-        HostError: The kernel lacks it; with its reason and the remedy.
-    """
-    findings = run_capability_tests(root, congestion=())
-    require_namespaces(findings)
-    capability = _tbf_capability(findings)
-    if capability.ok is not True:
-        raise HostError(f"this kernel has no tbf: {capability.figure}", capability.remedy)
-
-
 def require_congestion(names: Collection[str], root: Root) -> None:
     """Check that the kernel has these congestion controls.
 
@@ -145,10 +129,8 @@ def run_capability_tests(
         lower = lower.parent
     request = {
         "ip": _program(root, "ip"),
-        "tc": root_filesystem.tool_command(root, "tc") if root else _program(None, "tc"),
         "lower": str(lower),
         "congestion": congestion,
-        "tbf": TBF,
         "root": unprivileged.is_machines_root(),
     }
     try:
@@ -256,12 +238,6 @@ def _network_capabilities(findings: Mapping[str, Any]) -> Iterator[Capability]:
     )
     gso = "use Linux 6.11 or newer, or switch GSO off in the programs under test"
     yield _capability(findings, "gso", "UDP GSO without offload", gso, necessary=False)
-
-
-def _tbf_capability(findings: Mapping[str, Any]) -> Capability:
-    """Return whether the kernel has a discipline that the default link backend does not need."""
-    load = "ask the administrator to run: modprobe sch_tbf; --link-backend af_packet needs none"
-    return _capability(findings, "tbf", "kernel's tbf", load, necessary=False)
 
 
 def _congestion_capabilities(

@@ -90,9 +90,6 @@ def make_setup(
         for name, root in addition.roots(workloads).items()
     }
     installed = program_roots.ensure(catalog, names, say=say, added=added_roots)
-    chosen = options or PlanOptions()
-    if chosen.backend == "tbf":
-        doctor.require_tbf(installed.tools)
     _require_congestion(loaded, installed.tools)
     return CampaignSetup(
         catalog=catalog,
@@ -107,7 +104,7 @@ def make_setup(
                 workloads, loaded.experiment.seed, loaded.folder, say
             ).items()
         },
-        options=chosen,
+        options=options or PlanOptions(),
         files=link_file.kept_files(loaded.files),
         kernel=None if is_real else clock(loaded.experiment.clock).kernel(say),
     )

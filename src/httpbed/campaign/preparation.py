@@ -14,9 +14,7 @@ from typing import Any, get_args
 
 from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.base.units import format_count
-from httpbed.bed.machine.backend import Backend, require_ip
-from httpbed.bed.network import kernel
-from httpbed.bed.network.kernel import UnsupportedKey
+from httpbed.bed.machine.backend import require_ip
 from httpbed.bed.network.link_file import LinkFiles
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
 from httpbed.campaign.loaded_experiment import LoadedExperiment, NeededTrials, first_trials
@@ -182,61 +180,19 @@ def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake
         yield from find(levels)
 
 
-# Checks that machine and backend support an experiment's network.
-
-
-_BACKEND_REMEDY = "choose another kind, or run without --link-backend"
-
-
-def require_backend(loaded: LoadedExperiment, backend: Backend) -> None:
-    """Refuse what the kernel's tbf does not support; the emulator supports everything.
+def require_machine(loaded: LoadedExperiment) -> None:
+    """Check that this machine has what the trials of an experiment need.
 
     Raises:
-        ConfigError: With every place in every treatment; or the trials are in virtual time.
         HostError: The kernel does not support the IP version, or the processor has no guests.
     """
     if loaded.experiment.clock != "real":
         from httpbed.trial.addition import clock  # noqa: PLC0415 - a file is checked without it
 
-        clock(loaded.experiment.clock).refuse(backend)
+        clock(loaded.experiment.clock).require_machine()
         return
     for version in sorted({scenario.topology.ip_version for scenario in loaded.scenarios()}):
         require_ip(version)
-    if backend in {"af_packet", "tun"}:
-        return
-    found = [*_tbf_mistakes(loaded)]
-    if found:
-        raise ConfigError(dict.fromkeys(found))
-
-
-def _tbf_mistakes(loaded: LoadedExperiment) -> Iterator[Mistake]:
-    document = loaded.document
-    for trial in loaded.trials:
-        if trial.block > 1:  # every block has all treatments
-            continue
-        scenario = trial.scenario()
-        for index, link in enumerate(scenario.topology.links):
-            for unable in kernel.unable(link):
-                yield _backend_mistake(document, trial, index, unable)
-        if reason := scenario.handover.refusal() if scenario.handover else "":
-            path = ("handover", "kind")
-            yield parser.mistake_at(document, path, trial.levels, reason, _BACKEND_REMEDY)
-
-
-def _backend_mistake(
-    document: Mapping[str, Any], trial: Trial, index: int, unable: UnsupportedKey
-) -> Mistake:
-    described = fill(document["topology"], level_values(document, trial.levels))  # without profiles
-    path = ("topology", "links", index, *_written_path(described["links"][index], unable))
-    return parser.mistake_at(document, path, trial.levels, unable.reason, unable.remedy)
-
-
-def _written_path(link: Mapping[str, Any], unable: UnsupportedKey) -> tuple[str | int, ...]:
-    """Return the keys that the author wrote: of the direction, of both, or of a profile."""
-    side, key = unable.side, unable.key
-    if side is not None and key[0] in link.get(side, {}):
-        return (side, *key)
-    return ("profile",) if key[0] not in link and "profile" in link else key
 
 
 # Which programs of an experiment write what its trials shall keep (``--keep``).

@@ -131,7 +131,7 @@ def obstacle_to_virtual(
     clock = clock_of(VIRTUAL)
     for one in CAMPAIGN_ADDITIONS.provided():
         one.refuse(in_virtual, settings)
-    preparation.require_backend(in_virtual, settings.backend)
+    preparation.require_machine(in_virtual)
     clock.require_congestion(in_virtual.tcp_controls())
     durations = expected(real, catalog)
     virtual_s = cpu_s(clock, durations) / run_settings.cpus()

@@ -244,10 +244,8 @@ link_backend_option = click.option(
     type=OneOf(get_args(Backend)),
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
-    help="What carries packets: the emulator by packet sockets (the kernel stamps them) or by TUN"
-    " devices; or the kernel's tbf, observed by the emulator, which makes only a rate, up to 10"
-    " Gbit/s: an experiment that needs more is rejected. Default: the"
-    " emulator, with packet sockets if this machine has them.",
+    help="How the emulator gets packets from the kernel: by packet sockets, where the kernel stamps"
+    " them, or by TUN devices. Default: by packet sockets if this machine has them.",
 )
 
 AUTO = "auto"

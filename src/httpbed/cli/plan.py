@@ -90,12 +90,10 @@ def _planner(
     """Return a function that plans a trial as ``httpbed run`` does.
 
     Raises:
-        ConfigError: The backend cannot do what the experiment needs.
-        HostError: This machine lacks the backend.
+        HostError: This machine lacks the backend, or what the trials need.
     """
-    chosen = backend.choose(link_backend)
-    preparation.require_backend(loaded, chosen)
-    options = PlanOptions(keep=keep, backend=chosen)
+    options = PlanOptions(keep=keep, backend=backend.choose(link_backend))
+    preparation.require_machine(loaded)
     return lambda trial: plan.plan(trial, catalog, options, loaded.files)
 
 

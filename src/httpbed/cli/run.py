@@ -155,7 +155,7 @@ def execute(
 
     for addition in CAMPAIGN_ADDITIONS.provided():
         addition.refuse(loaded, chosen)
-    preparation.require_backend(loaded, chosen.backend)
+    preparation.require_machine(loaded)
     experiment_argument.print_gaps(loaded, catalog, chosen.keep)
     campaign_run.require_place(loaded, directory)
     output_file.require_report(directory)

@@ -20,8 +20,6 @@ from httpbed.experiment.trial import Check
 BedOrSubject = Literal["bed", "subject"]
 CheckApplies = Literal[
     "every attempt",
-    "user-space emulator",
-    "kernel backend",
     "scheduled changes",
     "events",
     "hand-over",
@@ -120,7 +118,7 @@ ROUND_TRIP_TIME = CheckDescriptor(
 LATENESS = CheckDescriptor(
     "emulator lateness",
     "bed",
-    "user-space emulator",
+    "every attempt",
     "The emulator sends 99 % of the packets at most {limit} after they are due.",
     by_strain=True,
     unit="s",
@@ -149,7 +147,7 @@ RECEIVE_DROPS = CheckDescriptor(
 CONSERVATION = CheckDescriptor(
     "conservation of packets",
     "bed",
-    "user-space emulator",
+    "every attempt",
     "Packets in and their copies equal packets delivered, lost, dropped and in flight.",
     unit="packets",
 )
@@ -172,19 +170,6 @@ CHANGES_BY_EVENTS = CheckDescriptor(
     "bed",
     "events",
     "Only events of the experiment changed the link; an event that never happens is no fault.",
-)
-KERNEL_LINK = CheckDescriptor(
-    "kernel's link",
-    "bed",
-    "kernel backend",
-    "Both ports of the link have the queueing discipline that was chosen.",
-)
-KERNEL_CONSERVATION = CheckDescriptor(
-    "conservation by the kernel's counters",
-    "bed",
-    "kernel backend",
-    "The packets seen at both ports lie between the readings of the kernel's counters.",
-    unit="packets",
 )
 PRESSURE = CheckDescriptor(
     "CPU pressure",

@@ -201,10 +201,6 @@ class HandoverTable(Value):
         del topology, hosts, workload
         yield from ()
 
-    def refusal(self) -> str:
-        """Return why a link that the kernel's tbf carries cannot do it; empty if it can."""
-        return ""
-
     def added_s(
         self, transfer_s: float, body_bytes: int, client: ClientRole, notices: Notices
     ) -> float:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from httpbed.base.addon import Seam
 from httpbed.base.errors import HostError
-from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.bed.sandbox.sandbox_spec import ProcessSpec
 from httpbed.bed.toolbox.root_filesystem import Contents
@@ -115,11 +114,10 @@ class TrialClock:
 
     name: str
 
-    def refuse(self, backend: Backend) -> None:
-        """Refuse a machine or a backend without this clock.
+    def require_machine(self) -> None:
+        """Check that this machine has the clock.
 
-        :raises HostError: when the machine has none.
-        :raises ConfigError: when the backend has none.
+        :raises HostError: when it has none.
         """
 
     def require_congestion(self, names: Collection[str]) -> None:

@@ -190,11 +190,9 @@ class AttemptPlan:
             *(ping.process for group in self.pings for ping in group),
             *(spec for addition in self.additions for spec in addition.before_clients()),
             *(visit.process for visit in self.prior_visits),
-            *self.network.counter_readings("before-start", "after-start"),
             *(client.process for client in self.clients),
             *self.sockets.values(),
             *self.datagrams.values(),
-            *self.network.counter_readings("before-stop", "after-stop"),
         )
 
     def all_clients(self) -> tuple[PlannedClient, ...]:
@@ -230,12 +228,12 @@ class PlanOptions:
     log: bool = False
     """Whether each trial keeps a line with the times and fate of each packet."""
     backend: Backend = "af_packet"
-    """How the emulator gets packets from the kernel, or the discipline that replaces it."""
+    """How the emulator gets packets from the kernel."""
 
     @property
     def keeps_log(self) -> bool:
-        """Whether each trial keeps the emulator's packet log; the kernel's link has none."""
-        return self.log or ("packets" in self.keep and self.backend != "tbf")
+        """Whether each trial keeps the emulator's packet log."""
+        return self.log or "packets" in self.keep
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from httpbed.base import untrusted_files
-from httpbed.bed.network.kernel import READINGS
-from httpbed.bed.sandbox.sandbox_spec import Exit, counters_file
+from httpbed.bed.sandbox.sandbox_spec import Exit
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.metric import Observation
 from httpbed.experiment.roles import TCP_CONTROLS, TcpBuffers
@@ -119,8 +118,6 @@ class AttemptEvidence:
     """What each part's own files report, without the requests of prior visits."""
     fairness: FairShares | None = None
     """What each client received while all were active; None where there was one client."""
-    qdiscs: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    """The kernel's counters by the time of reading; empty where the kernel carries nothing."""
     datagrams: Mapping[str, HostDatagrams] = field(default_factory=dict)
     """By host, for those that receive QUIC; an attempt of an earlier version has none."""
     buffers: Mapping[str, frozenset[TcpBuffers]] = field(default_factory=dict)
@@ -266,7 +263,6 @@ def read(
         buffers={part: buffers(text) for part, text in sockets.items()},
         reports=reports,
         fairness=reader.fairness(),
-        qdiscs=_qdiscs(artifacts),
         datagrams=reader.datagrams(),
         silent=reader.silent(),
         added={type(one): one for one in added},
@@ -437,8 +433,3 @@ def _pings(text: str) -> tuple[float, ...]:
         return tuple(times)
     least = float(summary["ms"]) / 1e3
     return (least, *(max(one, least) for one in times[1:]))
-
-
-def _qdiscs(artifacts: Path) -> dict[str, list[dict[str, Any]]]:
-    texts = {one: untrusted_files.own_text(artifacts / counters_file(one)) for one in READINGS}
-    return {reading: json.loads(text) for reading, text in texts.items() if text}

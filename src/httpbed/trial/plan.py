@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network import network_plan
 from httpbed.bed.network.emulator import SPIN_US, PacketRecords
 from httpbed.bed.network.link_file import LinkFile
@@ -130,22 +129,14 @@ def _network(
 
 
 def _records(scenario: Scenario, options: PlanOptions) -> PacketRecords:
-    needs_log = options.keeps_log or _needs_log(scenario, options.backend)
+    # A log of every packet is reduced to a table afterwards.
+    is_reduced = bool(scenario.competitors) or scenario.handover is not None
+    needs_log = options.keeps_log or is_reduced
     return PacketRecords(
         capture=not options.keep.isdisjoint({"pcap", "packets"}),
         log=f"{TRIAL_FOLDER}/{PACKET_LOG}" if needs_log else None,
         timelines=bodies_path.vantage_points(scenario).records(),
     )
-
-
-def _needs_log(scenario: Scenario, backend: Backend) -> bool:
-    """Whether a log of every packet is needed, to be reduced to a table afterwards.
-
-    Where the kernel carries the packets, the fate of a packet is unknown and there is no log.
-    """
-    if backend == "tbf":
-        return False
-    return bool(scenario.competitors) or scenario.handover is not None
 
 
 @dataclass(frozen=True)

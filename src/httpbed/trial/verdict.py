@@ -43,9 +43,7 @@ from httpbed.trial.hops import Chain, NetworkHop
 
 def _link_checks(attempt: JudgedAttempt) -> Iterator[Check]:
     net, evidence = attempt.planned.network, attempt.evidence
-    if evidence.link and net.shaped:
-        yield from link.kernel_checks(net, evidence.link, evidence.qdiscs)
-    elif evidence.link:
+    if evidence.link:
         yield from link.checks(net.emulator_config, evidence.link, evidence.client_s)
 
 
@@ -148,8 +146,6 @@ def _link(scenario: Scenario, evidence: AttemptEvidence) -> Iterator[Observation
     if narrowest["utilisation"] is not None:
         yield _on_wire("utilisation", narrowest["utilisation"])
     packets = narrowest["packets"]
-    if "in_flight" not in packets:  # an observer of the kernel's link cannot tell loss from delay
-        return
     if sent := packets["in"] + packets["duplicated"]:
         lost = sent - packets["delivered"] - packets["in_flight"]
         yield _on_wire("packet_loss", lost / sent)

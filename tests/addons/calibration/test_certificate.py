@@ -255,13 +255,6 @@ def test_a_handover_demands_what_the_bed_orders_from_the_emulator(
     assert certificate.standing(loaded(text), "af_packet").reasons == reasons
 
 
-def test_what_the_kernel_carries_is_never_covered() -> None:
-    """A certificate covers only the emulator; without --strict that is one note."""
-    certificate.write(WIDE, "standard", backend="af_packet", load_before=0.1)
-    (reason,) = certificate.standing(loaded(DEMO), "tbf").reasons
-    assert "the kernel carries the packets" in reason
-
-
 def test_strict_without_a_certificate_names_the_command_to_run() -> None:
     """The message names httpbed doctor calibrate."""
     found = certificate.standing(loaded(DEMO), "af_packet")

@@ -20,7 +20,6 @@ from httpbed.addons.pages.report import critical_path_report
 from httpbed.base.errors import ConfigError
 from httpbed.campaign.settings import ONE
 from httpbed.experiment.factorial import treatment_key
-from httpbed.experiment.kept import PACKET_LOG
 from httpbed.programs import catalog as catalogs
 from httpbed.report import markdown, publish, terminal, terminal_report
 from httpbed.report.phrasing import brief_duration
@@ -194,15 +193,6 @@ def test_a_load_that_was_cut_off_is_compared_with_none(tmp_path: Path) -> None:
     *_, last = map(str, shown.document(draws=False).answer)
     assert last.startswith("Their times are not compared")
     assert "timed out" in last
-
-
-def test_packets_that_the_kernel_carried_count_as_none(tmp_path: Path) -> None:
-    results = page_campaign(tmp_path, only={"http_version": "2"})
-    row = next(row for row in attempts.valid(results) if row["http_version"] == "2")
-    (results.artifact_folder(row) / PACKET_LOG).touch()
-    assert not page_report.needs_packets(results, row, is_compared=True)
-    kernels = replace(results, manifest={**results.manifest, "link": {"backend": "tbf"}})
-    assert page_report.needs_packets(kernels, row, is_compared=True)
 
 
 def test_treatments_are_named_by_what_they_do_not_share(

@@ -56,14 +56,6 @@ def test_tun_needs_its_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert backend.choose("tun") == "tun"
 
 
-def test_the_kernels_discipline_is_used_only_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It needs packet sockets, with which the emulator observes."""
-    assert backend.choose("tbf") == "tbf"
-    without_packet_sockets(monkeypatch, errno.EAFNOSUPPORT)
-    with pytest.raises(HostError, match="no packet sockets"):
-        backend.choose("tbf")
-
-
 def test_ipv6_is_rejected_on_a_kernel_without_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -30,11 +30,6 @@ CHAIN = [
     {"between": ["client", "router"], "delay": "10 ms"},
     {"between": ["router", "server"], "delay": "20 ms", "rate": "1 Mbit/s"},
 ]
-CARRIED: Links = [
-    {"between": ["client", "router"], "rate": "10 Mbit/s", "queue": {"limit": "64 KiB"}},
-    {"between": ["router", "server"], "rate": "1 Mbit/s"},
-]
-"""What the kernel can carry."""
 ACCESS_LINKS: Links = [
     {"name": "wifi", "between": ["client", "router"], "rate": "10 Mbit/s", "delay": "10 ms"},
     {"name": "cellular", "between": ["client", "router"], "rate": "10 Mbit/s", "delay": "25 ms"},
@@ -80,7 +75,6 @@ def written(plan: NetworkPlan) -> str:
         ("dumbbell", planned(DUMBBELL, "left", "right")),
         ("ipv6", planned(CHAIN, "router", ip_version="6")),
         ("ipv6-tun", planned(CHAIN, "router", ip_version="6", backend="tun")),
-        ("kernel", planned(CARRIED, "router", backend="tbf")),
         ("access-links", planned(ACCESS_LINKS, "router", access=(0, 1))),
         ("access-links-ipv6", planned(ACCESS_LINKS, "router", access=(1, 0), ip_version="6")),
     ],

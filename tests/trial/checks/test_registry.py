@@ -58,10 +58,10 @@ def test_every_descriptor_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _judge_planted() -> None:
-    kernel, link, page, replay, sent, buffers, arrivals, visit, handover = (
+    link, page, replay, sent, buffers, arrivals, visit, handover = (
         importlib.import_module(f"tests.{name}")
         for name in (
-            *("trial.checks.test_kernel", "trial.checks.test_link"),
+            "trial.checks.test_link",
             *("addons.pages.test_page_checks", "addons.pages.test_replay_program"),
             *("trial.checks.test_sent", "trial.checks.test_tcp_buffers"),
             "trial.checks.test_intervals",
@@ -69,7 +69,6 @@ def _judge_planted() -> None:
             "addons.handover.test_checks",
         )
     )
-    kernel.judged()
     arrivals.judged("1 ms")
     buffers.judged(buffers.stated(client=buffers.SMALL), H2_LOSS)
     everything = link.configured({"between": ["client", "server"], **link.EVERYTHING})

@@ -30,29 +30,14 @@ const FAST_SLOTS: usize = 4096;
 /// window that came in one burst.
 const SLOW_SLOTS: usize = 1280;
 
-/// Slots for an observer, which sees both directions at any rate: 14 MB per side, but only few links are observed
-/// at once.
-const OBSERVER_SLOTS: usize = 8192;
-
 /// The rate in bit/s from which a link counts as fast.
 const FAST: u64 = 100_000_000;
 
 /// Opens the socket of an interface for packets of up to `mtu` bytes, in a direction with this rate in bit/s.
 pub fn open(name: &str, mtu: usize, bit_s: Option<u64>) -> Result<Box<dyn Port>, String> {
     let slots = if bit_s.is_some_and(|bit_s| bit_s < FAST) { SLOW_SLOTS } else { FAST_SLOTS };
-    opened(name, mtu, slots, false)
-}
-
-/// Opens an observer's socket, on an interface whose frames the kernel carries to another interface.
-///
-/// It also sees what the interface sends, which doubles the frames.
-pub fn observe(name: &str, mtu: usize) -> Result<Box<dyn Port>, String> {
-    opened(name, mtu, OBSERVER_SLOTS, true)
-}
-
-fn opened(name: &str, mtu: usize, slots: usize, sees_leaving: bool) -> Result<Box<dyn Port>, String> {
     let what = format!("interface {name}");
-    let socket = PacketSocket::open(name, slots, mtu + wire::ETHERNET_HEADER_BYTES, sees_leaving);
+    let socket = PacketSocket::open(name, slots, mtu + wire::ETHERNET_HEADER_BYTES);
     let socket = socket.map_err(|error| explained(&what, &error, &HINTS))?;
     let own = interface::mtu(socket.as_fd(), name).map_err(|error| explained(&what, &error, &HINTS))?;
     if usize::try_from(own).is_ok_and(|own| own < mtu) {
@@ -73,7 +58,6 @@ impl Port for PacketSocket {
                 length: seen.length,
                 stamp: Stamp::Kernel(seen.stamp),
                 finished: seen.finished,
-                leaving: seen.leaving,
             });
         })
     }

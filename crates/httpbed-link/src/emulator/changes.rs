@@ -32,9 +32,6 @@ impl Emulator {
     /// # Errors
     /// When no such link exists, or one of its directions cannot make the change.
     pub fn command(&mut self, now: Nanos, link: Option<&str>, target: Target) -> Result<(), String> {
-        if self.observes() {
-            return Err("an observer cannot change what the kernel does".to_owned());
-        }
         let chosen = |of: &&usize| link.is_none_or(|name| self.links[**of].name == name);
         let all: Vec<usize> = (0..self.links.len()).collect();
         let links: Vec<usize> = all.iter().filter(chosen).copied().collect();

@@ -14,7 +14,6 @@ use crate::records::{Out, Records};
 mod changes;
 mod connections;
 mod links;
-mod observer;
 mod properties;
 mod translation;
 

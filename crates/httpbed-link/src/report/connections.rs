@@ -27,8 +27,8 @@ pub struct ConnectionReport<'a> {
     server_payload_bytes: u64,
     server_retransmitted_bytes: Option<u64>,
     client_retransmitted_bytes: Option<u64>,
-    /// The most sequence numbers that a side acknowledged beyond what was delivered to it. `None` for UDP, without
-    /// the first SYN, and where the kernel carries the packets.
+    /// The most sequence numbers that a side acknowledged beyond what was delivered to it. `None` for UDP, and
+    /// without the first SYN.
     acknowledged_ahead: Option<u32>,
     server_first_payload_ns: Option<Nanos>,
     /// The last delivery to the client that belongs to the answer; see [`wire::Answer`].
@@ -50,8 +50,8 @@ pub struct ConnectionReport<'a> {
 }
 
 impl<'a> ConnectionReport<'a> {
-    /// The report of a connection in the table. Deliveries are known only if the emulator carries the packets.
-    pub fn new(config: &'a Config, entry: &(usize, Connection), carries: bool) -> Self {
+    /// The report of a connection in the table.
+    pub fn new(config: &'a Config, entry: &(usize, Connection)) -> Self {
         let connection = &entry.1;
         let Connection { from_client, from_server, .. } = connection;
         let sent_again = |side: &Side| connection.retransmitted_bytes(side);
@@ -74,7 +74,7 @@ impl<'a> ConnectionReport<'a> {
             server_payload_bytes: from_server.payload_bytes,
             server_retransmitted_bytes: sent_again(from_server),
             client_retransmitted_bytes: sent_again(from_client),
-            acknowledged_ahead: connection.acknowledged_ahead().filter(|_| carries),
+            acknowledged_ahead: connection.acknowledged_ahead(),
             server_first_payload_ns: from_server.first_payload,
             answer_last_ns: connection.answer.last(),
             answer_bytes: connection.answer.bytes(),

@@ -68,7 +68,7 @@ impl Port for Wire {
         while let Ok(length) = self.socket.recv(&mut bytes) {
             self.time.pass(self.arriving);
             let (frame, stamp) = (intake.copy(&bytes[..length]), self.time.stamp());
-            into.push(Received { frame, length, stamp, finished: true, leaving: false });
+            into.push(Received { frame, length, stamp, finished: true });
         }
         Ok(())
     }

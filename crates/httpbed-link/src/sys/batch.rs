@@ -26,8 +26,6 @@ pub struct Received {
     pub stamp: Stamp,
     /// Whether its checksum is complete, and not left to a network card.
     pub finished: bool,
-    /// Whether the interface sent it; only an observer sees such frames.
-    pub leaving: bool,
 }
 
 /// When a frame arrived.
@@ -75,7 +73,7 @@ impl Intake {
             Ok(length) => {
                 frame.truncate(length);
                 let stamp = Stamp::Reading(clock::read(ClockId::CLOCK_MONOTONIC));
-                into.push(Received { frame, length, stamp, finished: true, leaving: false });
+                into.push(Received { frame, length, stamp, finished: true });
                 Ok(true)
             }
             Err(error) => {

@@ -26,7 +26,7 @@ sockopt_impl!(
     Statistics, GetOnly, libc::SOL_PACKET, libc::PACKET_STATISTICS, libc::tpacket_stats
 );
 
-/// A socket that sees every frame an interface receives, and on request those that it sends.
+/// A socket that sees every frame an interface receives, and none that it sends.
 pub struct PacketSocket {
     socket: OwnedFd,
     ring: ReceiveRing,
@@ -34,8 +34,8 @@ pub struct PacketSocket {
 
 impl PacketSocket {
     /// Opens the socket of an interface of this network namespace, with at least `slots` slots for frames of up to
-    /// `frame_bytes`, including sent frames if `sees_leaving`.
-    pub fn open(name: &str, slots: usize, frame_bytes: usize, sees_leaving: bool) -> io::Result<Self> {
+    /// `frame_bytes`.
+    pub fn open(name: &str, slots: usize, frame_bytes: usize) -> io::Result<Self> {
         let index = if_nametoindex(name)?;
         // Protocol 0 now, and the real one with the address: a socket opened with ETH_P_ALL is first attached to
         // all interfaces, and moving it takes 11 to 42 ms, until every CPU has passed by.
@@ -45,7 +45,7 @@ impl PacketSocket {
         // If any socket asks for stamps, the kernel stamps frames before they wait for a CPU, except TCP segments:
         // see `receive_ring`.
         setsockopt(&socket, ReceiveTimestampns, &true)?;
-        setsockopt(&socket, IgnoreOutgoing, &!sees_leaving)?;
+        setsockopt(&socket, IgnoreOutgoing, &true)?;
         setsockopt(&socket, SndBufForce, &BUFFER_BYTES)
             .or_else(|_| setsockopt(&socket, SndBuf, &BUFFER_BYTES))?;
         bind(socket.as_raw_fd(), &address(index)?)?;

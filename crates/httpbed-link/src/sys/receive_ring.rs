@@ -35,9 +35,6 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Header, address and alignment before the frame in a slot.
 const OVERHEAD_BYTES: usize = 128;
 
-/// Offset of the frame's address in a slot: the header, rounded up (`TPACKET_ALIGN`).
-const ADDRESS_OFFSET: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
-
 /// Every slot begins with its status.
 const STATUS_BYTES: usize = size_of::<AtomicU32>();
 
@@ -60,8 +57,6 @@ pub struct RingFrame<'a> {
     pub stamp: i64,
     /// Whether its checksum is complete, and not left to a network card.
     pub finished: bool,
-    /// Whether the interface sent it; only sockets that see both directions have such frames.
-    pub leaving: bool,
 }
 
 /// The ring of one socket.
@@ -154,14 +149,12 @@ fn frame(slot: &[u8], status: u32) -> RingFrame<'_> {
     let number = |offset| u32::from_ne_bytes(field(slot, offset));
     let kept = number(offset_of!(libc::tpacket2_hdr, tp_snaplen));
     let begin = usize::from(begin) - STATUS_BYTES;
-    let packet_type = field::<1>(slot, ADDRESS_OFFSET + offset_of!(libc::sockaddr_ll, sll_pkttype));
     RingFrame {
         frame: &slot[begin..][..kept as usize],
         length: number(offset_of!(libc::tpacket2_hdr, tp_len)) as usize,
         stamp: i64::from(number(offset_of!(libc::tpacket2_hdr, tp_sec))) * 1_000_000_000
             + i64::from(number(offset_of!(libc::tpacket2_hdr, tp_nsec))),
         finished: status & libc::TP_STATUS_CSUMNOTREADY == 0,
-        leaving: packet_type == [libc::PACKET_OUTGOING],
     }
 }
 

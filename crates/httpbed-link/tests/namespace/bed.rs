@@ -32,17 +32,6 @@ impl Hosts {
         hosts
     }
 
-    /// Lets the kernel carry packets between the hosts.
-    pub fn bridge() {
-        let ip = |words: &str| check(Command::new("ip").args(words.split(' ')));
-        ip("link add name bridge type bridge stp_state 0 mcast_snooping 0");
-        fs::write("/proc/sys/net/ipv6/conf/bridge/disable_ipv6", "1").expect("ours");
-        for interface in INTERFACES {
-            ip(&format!("link set dev {interface} master bridge"));
-        }
-        ip("link set dev bridge up");
-    }
-
     /// Sets the emulator's interface towards a host down.
     pub fn take_down(side: usize) {
         check(Command::new("ip").args(["link", "set", "dev", INTERFACES[side], "down"]));
@@ -57,12 +46,6 @@ impl Hosts {
     fn await_carrier(&self, side: usize) {
         await_up(Command::new("ip").args(["link", "show", "dev", INTERFACES[side]]));
         await_up(self.command(side, "ip".as_ref()).args(["link", "show", "dev", "eth0"]));
-    }
-
-    /// Installs a queueing discipline towards a host.
-    pub fn shape(side: usize, discipline: &[&str]) {
-        let root = ["qdisc", "add", "dev", INTERFACES[side], "root"];
-        check(Command::new("tc").args(root).args(discipline));
     }
 
     /// Hosts without interfaces.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::bed::{Emulator, Hosts, temporary};
 use crate::{interfaces, live, nat};
 
-const SCENARIOS: [(&str, fn()); 27] = [
+const SCENARIOS: [(&str, fn()); 26] = [
     ("round_trips_take_the_configured_time", round_trips_take_the_configured_time),
     ("a_transfer_gets_the_rate_and_no_more", a_transfer_gets_the_rate_and_no_more),
     ("losses_are_those_of_the_key", losses_are_those_of_the_key),
@@ -36,7 +36,6 @@ const SCENARIOS: [(&str, fn()); 27] = [
     ("a_tun_link_carries_pings", a_tun_link_carries_pings),
     ("a_tun_device_that_cannot_be_opened_is_named", a_tun_device_that_cannot_be_opened_is_named),
     ("a_missing_capability_for_tun_is_named", a_missing_capability_for_tun_is_named),
-    ("an_observer_sees_what_the_kernel_carries", an_observer_sees_what_the_kernel_carries),
     ("a_missing_capability_is_named", a_missing_capability_is_named),
     ("the_emulator_ends_with_its_stdin", the_emulator_ends_with_its_stdin),
     ("mistakes_have_their_exit_codes", mistakes_have_their_exit_codes),
@@ -329,30 +328,6 @@ fn a_tun_link_carries_pings() {
         assert_eq!(result["directions"][direction]["packets"]["delivered"], PINGS);
         assert_eq!(result["directions"][direction]["bytes"]["delivered"], PINGS * 84);
     }
-}
-
-/// A bridge carries the packets. One has passed while the others still wait in the kernel, which the emulator cannot see.
-fn an_observer_sees_what_the_kernel_carries() {
-    let hosts = Hosts::new(MTU);
-    Hosts::bridge();
-    Hosts::shape(SERVER, &["tbf", "rate", "1kbit", "burst", "1600", "limit", "3028"]);
-    let nothing = unimpaired();
-    let observer = json!({"backend": "observer"});
-    let mut emulator = Emulator::with([&nothing, &nothing], &json!({}), &observer);
-    emulator.start();
-    hosts.start(CLIENT, &["spray", "5", "1472"]).child.wait().expect("our child");
-    let expected = json!({"in": 5, "delivered": 1, "not_seen_leaving": 4});
-    let counted = |emulator: &mut Emulator| {
-        emulator.write_line("{\"do\":\"counters\"}");
-        emulator.await_event("counters")["directions"][0]["packets"].clone()
-    };
-    while counted(&mut emulator) != expected {}
-    let (result, _) = emulator.stop();
-    assert_clean(&result);
-    assert_eq!(result["backend"], "observer");
-    assert_eq!(result["directions"][0]["packets"], expected);
-    assert_eq!(result["directions"][0]["bytes"]["delivered"], 1500);
-    assert_eq!(result["connections"][0]["client_packets"], 5);
 }
 
 /// The device is hidden, as a machine without one is not at hand.

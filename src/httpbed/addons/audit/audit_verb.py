@@ -67,7 +67,7 @@ def command(
         reason = "cannot be audited: in virtual time trials do not disturb each other"
         raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
     options = RunSettings(backend.choose(link_backend), command_line())
-    preparation.require_backend(loaded, options.backend)
+    preparation.require_machine(loaded)
     controls = frozenset[str]() if file else audit_session.CONTROLS
     audited = audit_session.AuditedExperiment(loaded, catalog, jobs, options, controls)
     trials = len(loaded.trials) * len(audit_session.RUNS)

@@ -36,8 +36,6 @@ from httpbed.addons.bounds.bound_check_table import (
 )
 from httpbed.base import units
 from httpbed.base.clock import NS
-from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import kernel
 from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.experiment.check import CheckDescriptor
 from httpbed.experiment.impairments.delay import Distributed, Jitter, Samples
@@ -72,7 +70,6 @@ class Bounds:
     link: Link
     direction: int
     """0: from the link's first host to its second; 1: back."""
-    backend: Backend = "af_packet"
 
     @property
     def described(self) -> Direction:
@@ -87,8 +84,6 @@ class Bounds:
 
     def burst_bytes(self) -> int:
         """Return the bytes that may pass beyond the rate."""
-        if self.backend == "tbf":
-            return kernel.burst_bytes(self.described)
         return self.described.rate.burst if isinstance(self.described.rate, TokenBucket) else 0
 
     def least_delay_s(self) -> float:
@@ -128,9 +123,6 @@ ROUNDING_S = 2e-9
 STAMPS_S = 1e-4
 """The emulator converts the kernel's time stamps to its own clock within tens of ns, and within 100
 us on any machine."""
-KERNEL_SHARE = 0.01
-"""The kernel rounds a packet's transmission time down to whole ns: by 0.1 % for 1500 bytes at 10
-Gbit/s, by 1 % for a short packet at 1 Gbit/s."""
 WITNESSED_SINCE = 3
 """First schema of the emulator's result with the witness's observations."""
 
@@ -234,12 +226,11 @@ class _DirectionEvidence:
 
     def __init__(self, planned: NetworkPlan, number: int, link: Table) -> None:
         described = planned.topology.links[number // 2]
-        self.bounds = Bounds(described, number % 2, planned.backend)
+        self.bounds = Bounds(described, number % 2)
         self.result: Table = link["directions"][number]
         self.started_s = link["started_ns"] / NS
-        self.is_carried = not planned.shaped
         self.witnessed: Table = self.result.get("witnessed") or {}
-        self.is_witnessed = self.is_carried and _has_witness(link)
+        self.is_witnessed = _has_witness(link)
         self.named = f"from {self.result['from']} to {self.result['to']} over {described.name}"
 
     def windows(self) -> Iterator[BoundComparison]:
@@ -264,8 +255,7 @@ class _DirectionEvidence:
             yield BoundComparison(what, unknown, 0, True, "packets")
         if self.result["last_ns"] is None or self.result["first_ns"] is None:
             return
-        # A packet that the kernel carries may arrive before the start and leave after it.
-        first_s = self.result["first_ns"] / NS if self.is_carried else self.started_s
+        first_s = self.result["first_ns"] / NS
         last_s = self.result["last_ns"] / NS - self.bounds.least_delay_s()
         overhead = self.bounds.described.overhead_bytes()
         sizes, packets = self.result["bytes"]["delivered"], self.result["packets"]["delivered"]
@@ -274,10 +264,8 @@ class _DirectionEvidence:
     def _window(self, size: int, lasted_s: float) -> Iterator[BoundComparison]:
         most = self.bounds.most_bytes(lasted_s)
         if most is not None:
-            tolerance = self.bounds.rounding_bytes()
-            tolerance += 0.0 if self.is_carried else KERNEL_SHARE * most
             what = f"{self.named} in {_lasted(lasted_s)}"
-            yield BoundComparison(what, size, most, True, "bytes", tolerance)
+            yield BoundComparison(what, size, most, True, "bytes", self.bounds.rounding_bytes())
 
     def times(self) -> Iterator[BoundComparison]:
         """Compare the least transit time and the time of the first packet."""
@@ -338,7 +326,7 @@ def _handshakes(
 def _round_trip_s(planned: NetworkPlan, path: HopPath) -> float:
     """Return the seconds of the least delays of all links, in both directions."""
     return sum(
-        Bounds(planned.topology.links[link], side, planned.backend).least_delay_s()
+        Bounds(planned.topology.links[link], side).least_delay_s()
         for link in path.links
         for side in (0, 1)
     )
@@ -360,11 +348,11 @@ def _request_time(
     size = min(whole, client_requests.received_bytes([hop], evidence))
     (path,) = hop.paths
     slowest_s = max(
-        Bounds(planned.topology.links[link], way, planned.backend).least_transmission_s(size)
+        Bounds(planned.topology.links[link], way).least_transmission_s(size)
         for link, side in planned.route(hop.client_host, hop.server_host, path.over)
         for way in [1 - side if fetches else side]
     )
-    least_s = _round_trip_s(planned, path) + slowest_s * (1 - KERNEL_SHARE * bool(planned.shaped))
+    least_s = _round_trip_s(planned, path) + slowest_s
     what = f"for {units.format_size(size)} {'to' if fetches else 'from'} the {chain.client}"
     yield BoundComparison(what, took_s, least_s, False, "s", STAMPS_S)
 

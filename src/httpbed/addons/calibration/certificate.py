@@ -66,8 +66,6 @@ class Certificate:
     def outside(self, config: Mapping[str, Any]) -> list[str]:
         """Return why it does not cover an emulator's configuration; empty if it does."""
         calibrated, used = self.document.get("backend"), config.get("backend", "af_packet")
-        if used == "observer":
-            return ["the kernel carries the packets: a certificate covers only the emulator's link"]
         other = (
             [f"backend {used}: the certificate is of {calibrated}"] if calibrated != used else []
         )

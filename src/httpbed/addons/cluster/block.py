@@ -180,7 +180,7 @@ def prepared(request: BlockRequest) -> tuple[Prepared, list[Work]]:
     work = wanted(request, loaded)
     for addition in CAMPAIGN_ADDITIONS.provided():
         addition.refuse(loaded, settings)
-    preparation.require_backend(loaded, settings.backend)
+    preparation.require_machine(loaded)
     ready = campaign_setup.prepare(loaded, catalog, settings, say=say)
     require_same_programs(request.manifest, ready.manifest)
     trials = tuple(trial for trial, _ in work)

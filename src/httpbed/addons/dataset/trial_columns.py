@@ -178,7 +178,7 @@ def machine(manifest: Mapping[str, Any], block: int, ran_by: str | None) -> Cell
         columns.add(f"machine_{name}", words, host.get(name), kind, unit=unit)
     jobs = "Trials side by side; `1, then 4` if a resumed run had more."
     columns.add("jobs", jobs, manifest.get("jobs") or None)
-    carrier = "What carried the packets: the emulator or a queueing discipline of the kernel."
+    carrier = "How the emulator got packets from the kernel: by packet sockets or TUN devices."
     columns.add("link_backend", carrier, manifest.get("link", {}).get("backend"))
     clock = "Whose clock the trials ran by: `real`, the machine's, or `virtual`, a guest's."
     columns.add("clock", clock, manifest.get("clock", "real"))

@@ -127,7 +127,7 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
     )
     for addition in CAMPAIGN_ADDITIONS.provided():
         addition.refuse(loaded, settings)
-    preparation.require_backend(loaded, settings.backend)
+    preparation.require_machine(loaded)
     campaign_run.require_place(loaded, how.directory)
     ready = campaign_setup.prepare(loaded, how.catalog, settings, say=say)
     with (

@@ -129,11 +129,6 @@ def _with_packets(
             continue
         found.append((repeated, other))
         notes += _shift(results, row, repeated, other)
-    if explain_report.is_over_the_kernel(results):
-        notes.append(
-            "the kernel carried the packets of this campaign; divided are repetitions over"
-            " the emulator"
-        )
     return _Found(found, notes, how.directory)
 
 

@@ -333,14 +333,8 @@ def _kernel(row: Explained) -> Iterator[str]:
 
 
 def has_packets(results: Results, row: Mapping[str, Any]) -> bool:
-    """Whether an attempt kept its packets, of links that the emulator carried."""
-    is_kept = (results.artifact_folder(row) / PACKET_LOG).is_file()
-    return is_kept and not is_over_the_kernel(results)
-
-
-def is_over_the_kernel(results: Results) -> bool:
-    """Whether the kernel carried a campaign's packets, so that nothing shows which it dropped."""
-    return bool(results.manifest.get("link", {}).get("backend") == "tbf")
+    """Whether an attempt kept its packets."""
+    return (results.artifact_folder(row) / PACKET_LOG).is_file()
 
 
 def _rows(source: ReportInput) -> Sequence[Mapping[str, Any]]:

@@ -168,14 +168,6 @@ class Handover(HandoverTable):
                 f" {size}; lower when.delivered, or fetch more"
             )
 
-    def refusal(self) -> str:
-        """Return why a link that the kernel's tbf carries cannot do it; empty if it can."""
-        if self.kind == "blackhole":
-            return "tbf is not changed while it runs: it cannot begin to drop everything"
-        if self.kind == "NAT rebinding":
-            return "tbf passes packets on as they are: it is no NAT"
-        return ""
-
     def added_s(
         self, transfer_s: float, body_bytes: int, client: ClientRole, notices: Notices
     ) -> float:

@@ -113,7 +113,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     type=OneOf(get_args(Backend)),
     envvar="HTTPBED_LINK_BACKEND",
     show_envvar=True,
-    help="As for httpbed run, but without the kernel's tbf.",
+    help="As for httpbed run.",
 )
 @click.option(
     "--clock",
@@ -283,7 +283,6 @@ def _request(
         *link_output.file_mistakes(outputs, _inputs(values, trace)),
         *_text_mistakes(argv),
         *_live_mistakes(values),
-        *_backend_mistakes(name),
         *_server_mistakes(values["server"], server),
         *_name_mistakes(names),
         *far_end.port_mistakes(ports, outside=values["outside"]),
@@ -331,12 +330,6 @@ def _live_mistakes(values: Mapping[str, str | bool]) -> Iterator[Mistake]:
     for flag in (STATE.flag(way) for way in (BOTH, *WAYS)):
         if values.get(flag[2:]):
             yield Mistake(flag, "applies to a running link", f"add {CHANGE}, or omit it")
-
-
-def _backend_mistakes(name: str | None) -> Iterator[Mistake]:
-    if name == "tbf":
-        reason = f"with {name} the kernel carries the packets; httpbed cannot change or log them"
-        yield Mistake("--link-backend", reason, "use af_packet or tun, or omit it")
 
 
 def _words(text: str | None) -> tuple[str, ...] | None:

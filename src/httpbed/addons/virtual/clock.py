@@ -17,9 +17,7 @@ from httpbed.addons.virtual import capability, guest_kernel, outside
 from httpbed.addons.virtual.guest_kernel import GuestKernel
 from httpbed.addons.virtual.visible_files import RANDOM_DEVICE
 from httpbed.base import disk
-from httpbed.base.errors import ConfigError, Mistake
 from httpbed.bed.doctor import Capability
-from httpbed.bed.machine.backend import Backend
 from httpbed.experiment.roles import Transport
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Record
@@ -35,13 +33,9 @@ class VirtualClock(TrialClock):
 
     name: str = "virtual"
 
-    def refuse(self, backend: Backend) -> None:
-        """Refuse another processor, and disciplines of the guest's kernel: none was tested."""
+    def require_machine(self) -> None:
+        """Check that the processor has guests."""
         guest_kernel.require_processor()
-        if backend == "tbf":
-            reason = f"{backend} is not supported in virtual time"
-            remedy = "run without --link-backend, or with --clock real"
-            raise ConfigError([Mistake("--link-backend", reason, remedy)])
 
     def require_congestion(self, names: Collection[str]) -> None:
         """Check that the guest's kernel has these congestion controls."""

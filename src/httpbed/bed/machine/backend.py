@@ -1,7 +1,6 @@
 """The link backend: how packets pass an emulated link on this machine.
 
-The emulator forwards packets through packet sockets or TUN devices. With ``tbf`` the
-kernel's queueing discipline of this name forwards them, and the emulator only observes.
+The emulator gets packets from the kernel, and returns them, by packet sockets or TUN devices.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Literal
 
 from httpbed.base.errors import HostError
 
-Backend = Literal["af_packet", "tun", "tbf"]
+Backend = Literal["af_packet", "tun"]
 TUN = Path("/dev/net/tun")
 IPV6 = Path("/proc/sys/net/ipv6/conf")
 """Missing if the kernel was built or booted without IPv6."""
@@ -24,7 +23,7 @@ def choose(requested: str | None) -> Backend:
     """Return the requested backend; by default packet sockets, else TUN devices.
 
     Packet sockets are more exact, because the kernel timestamps the packets; the kernels of some
-    containers have none. The kernel's discipline is used only on request.
+    containers have none.
 
     Raises:
         HostError: This machine lacks the backend.
@@ -33,12 +32,9 @@ def choose(requested: str | None) -> Backend:
         if fault := tun_fault(TUN):
             raise HostError(*fault)
         return "tun"
-    if requested is None:
-        return "af_packet"
-    if not _has_packet_sockets():
+    if requested == "af_packet" and not _has_packet_sockets():
         raise HostError("this kernel has no packet sockets", "use --link-backend tun")
-    # doctor.require_tbf tests for the discipline, which needs a namespace.
-    return "tbf" if requested == "tbf" else "af_packet"
+    return "af_packet"
 
 
 def tun_fault(device: Path) -> tuple[str, str] | None:

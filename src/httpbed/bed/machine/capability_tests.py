@@ -56,7 +56,6 @@ def main() -> None:
         findings["veth"] = _test(lambda: _veth(ip))
         findings["packet"] = _test(lambda: _stamps(ip))
         findings["gso"] = _test(lambda: _gso(ip))
-        findings["tbf"] = _test(lambda: _qdisc(request["tc"], request["tbf"]))
         for name in request["congestion"]:
             findings[f"congestion {name}"] = _test(lambda name=name: _congestion(ip, name))  # type: ignore[misc]
         # After all tests that run programs of the toolbox, because it hides /tmp.
@@ -197,15 +196,6 @@ def _congestion(ip: list[str] | None, name: str) -> str:
     if used != name:
         raise OSError(f"an accepted socket uses {used}")
     return "by route"
-
-
-def _qdisc(tc: list[str] | None, words: str) -> str:
-    """Add a queueing discipline to an interface, and delete it."""
-    if tc is None:
-        raise OSError("not tested: no tc program")
-    for line in (f"qdisc add dev near root handle 1: {words}", "qdisc del dev near root"):
-        subprocess.run([*tc, *line.split()], check=True, capture_output=True, text=True)
-    return "by the kernel"
 
 
 def _pid() -> str:

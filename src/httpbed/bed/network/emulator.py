@@ -65,22 +65,21 @@ def config(  # noqa: PLR0913 - optional arguments have names
     nat: Collection[int] = (),
     spin_us: int = SPIN_US,
 ) -> Table:
-    """Write the emulator's configuration; where the kernel carries the packets, it observes.
+    """Write the emulator's configuration.
 
     ``nat`` are the indices of the links with a network address translator at their second end,
-    which preserves ports until the change ``{"rebind": true}``. An observer has neither a NAT nor a
-    log or timelines. ``spin_us`` is how long it may poll for a due time.
+    which preserves ports until the change ``{"rebind": true}``. ``spin_us`` is how long the
+    emulator may poll for a due time.
     """
-    carried = backend == "tbf"
     return {
         "schema": SCHEMA,
         "mtu": MTU_BYTES,
         "spin_us": spin_us,
-        "backend": "observer" if carried else backend,
+        "backend": backend,
         "links": [
-            _link(link, both, draws, carried=carried)
+            _link(link, both, draws)
             | ({"nat": True} if place in nat else {})
-            | ({} if carried else _timelines(place, records.timelines))
+            | _timelines(place, records.timelines)
             for place, (link, both) in enumerate(zip(links, ends, strict=True))
         ],
         "pcapng": f"{TRIAL_FOLDER}/{CAPTURE}" if records.capture else None,
@@ -88,14 +87,14 @@ def config(  # noqa: PLR0913 - optional arguments have names
     }
 
 
-def _link(link: Link, ends: tuple[End, End], draws: Draws, *, carried: bool) -> Table:
+def _link(link: Link, ends: tuple[End, End], draws: Draws) -> Table:
     ways = _ways(link, draws)
     return {
         "name": link.name,
         "hosts": list(link.between),
         "interfaces": [end.emulator_interface for end in ends],
-        "directions": [{}, {}] if carried else [way.table() for way in ways],
-        "schedule": [] if carried else _schedule(link, ways),
+        "directions": [way.table() for way in ways],
+        "schedule": _schedule(link, ways),
         "triggers": [_trigger(link, event) for event in link.events],
     }
 
@@ -113,12 +112,9 @@ def traces(links: Iterable[Link], draws: Draws) -> dict[str, str]:
     return {way.trace_name: text for way in ways if (text := way.cellular_trace())}
 
 
-def waits_s(links: Iterable[Link], draws: Draws, backend: Backend) -> tuple[float, ...]:
+def waits_s(links: Iterable[Link], draws: Draws) -> tuple[float, ...]:
     """Return the longest seconds that a packet and its echo wait for a trace, for each link."""
-    carried = backend == "tbf"
-    return tuple(
-        0.0 if carried else sum(way.longest_gap_s() for way in _ways(link, draws)) for link in links
-    )
+    return tuple(sum(way.longest_gap_s() for way in _ways(link, draws)) for link in links)
 
 
 @lru_cache(maxsize=4)

@@ -111,7 +111,7 @@ def addressing(  # noqa: PLR0913 - optional arguments have names
     for end, far in host_ends:
         lines += [*_up(end), *(address(end, far) if (end, far) in addressed else ())]
     lines += [*(route(entry, control) for entry in table), *later]
-    return batch(host, lines, "ip", *([family(host_ends[0][0])] if later else []))
+    return batch(host, lines, *([family(host_ends[0][0])] if later else []))
 
 
 def family(own: End) -> str:
@@ -171,17 +171,8 @@ def offloads(end: End) -> ProcessSpec:
     )
 
 
-def counters() -> ProcessSpec:
-    """Read the kernel's own counters; the caller adds the file for the output."""
-    return ProcessSpec(
-        argv=("tc", "-s", "-j", "qdisc", "show"),
-        root=TOOLS,
-        stderr="network-errors.txt",
-    )
-
-
 def emulator(config: Mapping[str, Any], traces: Mapping[str, str]) -> ProcessSpec:
-    """Start the emulator, or the observer of links that the kernel carries."""
+    """Start the emulator."""
     return ProcessSpec(
         argv=(f"/bin/{LINK}", f"{TRIAL_FOLDER}/link.json"),
         files={"link.json": json.dumps(config, indent=1) + "\n", **traces},
@@ -190,12 +181,10 @@ def emulator(config: Mapping[str, Any], traces: Mapping[str, str]) -> ProcessSpe
     )
 
 
-def batch(
-    host: str | None, lines: Sequence[str], program: str = "ip", *options: str
-) -> ProcessSpec:
-    """Run lines of ``ip`` or ``tc``."""
+def batch(host: str | None, lines: Sequence[str], *options: str) -> ProcessSpec:
+    """Run lines of ``ip``."""
     return ProcessSpec(
-        argv=(program, *options, "-batch", "-"),
+        argv=("ip", *options, "-batch", "-"),
         host=host,
         root=TOOLS,
         input="".join(f"{line}\n" for line in lines),
@@ -306,7 +295,7 @@ def _access(number: int, link: int, name: str, routes: AccessRoutes, control: st
     entries, table = routes.over(number), FIRST_TABLE + number
 
     def by_ip(lines: list[str]) -> ProcessSpec:
-        return batch(end.host, lines, "ip", family(end))
+        return batch(end.host, lines, family(end))
 
     def listing(*options: str) -> ProcessSpec:
         argv = ("ss", *options, "--tcp", "--numeric", "--no-header", "src", _in_ss(end.address))

@@ -8,9 +8,8 @@
 
 Impairments act on a separate hop, never on an endpoint, where the kernel reports a dropped packet
 to the sender at once. One emulator has all links. With TUN devices (in TAP mode) it makes the
-hosts' interfaces itself, and each is moved to its host when the emulator is ready. Where the kernel
-carries the packets (:mod:`~httpbed.bed.network.kernel`), it observes. What is done on each host
-is in :mod:`~httpbed.bed.network.network_commands`.
+hosts' interfaces itself, and each is moved to its host when the emulator is ready. What is done on
+each host is in :mod:`~httpbed.bed.network.network_commands`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from functools import cached_property
 from typing import Any
 
 from httpbed.bed.machine.backend import Backend
-from httpbed.bed.network import emulator, kernel, network_commands, routes
+from httpbed.bed.network import emulator, network_commands, routes
 from httpbed.bed.network.emulator import Draws, PacketRecords
 from httpbed.bed.network.link_file import Facts
 from httpbed.bed.network.network_commands import Access
@@ -46,9 +45,6 @@ class NetworkPlan:
     """Both ends of every link."""
     waits_s: tuple[float, ...]
     """Longest seconds that an echo waits for opportunities, on each link when idle."""
-    backend: Backend = "af_packet"
-    shaped: tuple[tuple[str, ...], ...] = ()
-    """The lines for ``tc`` of each link that the kernel carries; empty with the emulator."""
     access: tuple[Access, ...] = ()
     """The client's access links, in the order in which it goes from one to the next; all are
     attached when the network is made."""
@@ -150,32 +146,24 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     network = _Commands(
         topology, ends, frozenset(forwarding), senders, locked, backend, client, access
     )
-    shaped = network.shaped()
     return NetworkPlan(
         processes=network.processes(
-            network_commands.emulator(config, emulator.traces(topology.links, draws)), shaped
+            network_commands.emulator(config, emulator.traces(topology.links, draws))
         ),
         emulator_config=config,
         topology=topology,
         forwarding=network.forwarding,
         ends=ends,
-        waits_s=emulator.waits_s(topology.links, draws, backend),
-        backend=backend,
-        shaped=shaped,
+        waits_s=emulator.waits_s(topology.links, draws),
         access=network.access,
         buffers=buffers or {},
         monitor=network_commands.access_monitor(client) if access else None,
     )
 
 
-def _disciplines(shaped: tuple[tuple[str, ...], ...]) -> list[ProcessSpec]:
-    lines = [line for of_link in shaped for line in of_link]
-    return [network_commands.batch(None, lines, "tc")] if lines else []
-
-
 @dataclass(frozen=True)
 class _Commands:
-    """Plans the commands that make a network, by what carries its packets."""
+    """Plans the commands that make a network."""
 
     topology: Topology
     ends: tuple[tuple[End, End], ...]
@@ -200,34 +188,18 @@ class _Commands:
         names = [link.name for link in self.topology.links]
         return network_commands.plan_access(self.ways, names, self._control(self.client))
 
-    def processes(
-        self, emulator: ProcessSpec, shaped: tuple[tuple[str, ...], ...]
-    ) -> NetworkProcesses:
+    def processes(self, emulator: ProcessSpec) -> NetworkProcesses:
         if self.backend == "tun":
             return NetworkProcesses(None, (), emulator, self._after_ready())
-        hosts = (*self._hosts(), *_disciplines(shaped))
-        counters = network_commands.counters() if shaped else None
-        return NetworkProcesses(self._wiring(), hosts, emulator, (), counters)
+        wiring = network_commands.batch(None, network_commands.veths(self._all_ends()))
+        return NetworkProcesses(wiring, self._hosts(), emulator, ())
 
-    def shaped(self) -> tuple[tuple[str, ...], ...]:
-        """Write the lines that make the kernel's disciplines, for each link."""
-        if self.backend != "tbf":
-            return ()
-        pairs = zip(self.topology.links, self.ends, strict=True)
-        return tuple(kernel.disciplines(link, ends) for link, ends in pairs)
-
-    def _wiring(self) -> ProcessSpec:
-        lines = network_commands.veths(self._all_ends())
-        if self.backend == "tbf":
-            lines += [line for pair in self.ends for line in kernel.bridge(pair)]
-        return network_commands.batch(None, lines)
-
-    def _hosts(self) -> list[ProcessSpec]:
-        return [
+    def _hosts(self) -> tuple[ProcessSpec, ...]:
+        return tuple(
             spec
             for addressing in self._addressing(by_tun=False)
             for spec in (addressing, *self._offloads(addressing.host))
-        ]
+        )
 
     def _after_ready(self) -> tuple[ProcessSpec, ...]:
         moves = [network_commands.moved(end) for end in self._all_ends()]
@@ -281,17 +253,15 @@ def idle_round_trip_s(
 
     The time has both delays and both transmissions of every link between the hosts. Packets before
     the start meet no random draw, so jitter does not count. An echo may have to wait for the
-    opportunities of a trace. The kernel's tbf is a bucket, which is full at first.
+    opportunities of a trace.
     """
     crossed = [link for link, _ in net.route(start, goal, over)]
-    least = delays_s(net, start, goal, over)
-    if net.backend != "tbf":
-        size = PING_IP_BYTES[net.topology.ip_version]
-        least += sum(
-            _transmission_s(way, size)
-            for link in crossed
-            for way in net.topology.links[link].directions()
-        )
+    size = PING_IP_BYTES[net.topology.ip_version]
+    least = delays_s(net, start, goal, over) + sum(
+        _transmission_s(way, size)
+        for link in crossed
+        for way in net.topology.links[link].directions()
+    )
     return least, least + sum(net.waits_s[link] for link in crossed)
 
 

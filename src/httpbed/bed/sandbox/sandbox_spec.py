@@ -11,7 +11,7 @@ import shlex
 import shutil
 import sysconfig
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -106,30 +106,17 @@ class NetworkProcesses:
     wiring: ProcessSpec | None
     """In the sandbox's own network: the veth pairs; None where the emulator makes the devices."""
     hosts: tuple[ProcessSpec, ...]
-    """On each host: addresses, neighbours, routes, offloads; with a kernel backend also its
-    disciplines. The commands do not depend on each other."""
+    """On each host: addresses, neighbours, routes, offloads. The commands do not depend on
+    each other."""
     emulator: ProcessSpec
     """The link emulator; it speaks line by line."""
     after_ready: tuple[ProcessSpec, ...]
     """Commands that need a ready emulator, one after the other."""
-    counters: ProcessSpec | None = None
-    """Reads the kernel's own counters where its disciplines carry the packets."""
-
-    def counter_readings(self, *readings: str) -> tuple[ProcessSpec, ...]:
-        """Return the readings of the kernel's counters; none if the emulator carries."""
-        if self.counters is None:
-            return ()
-        return tuple(replace(self.counters, stdout=counters_file(reading)) for reading in readings)
 
     def specs(self) -> tuple[ProcessSpec, ...]:
         """Return every process that makes the network, in order."""
         wiring = (self.wiring,) if self.wiring else ()
         return (*wiring, *self.hosts, self.emulator, *self.after_ready)
-
-
-def counters_file(reading: str) -> str:
-    """Name the file with one of the kernel's counter readings, among a trial's artifacts."""
-    return f"qdiscs-{reading}.json"
 
 
 def polled_s(event: Mapping[str, Any]) -> float:

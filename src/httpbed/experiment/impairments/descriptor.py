@@ -2,9 +2,8 @@
 
 Each module beside this one holds the values of one impairment and its descriptor;
 :mod:`~httpbed.experiment.impairments.registry` lists the descriptors. The experiment's models, the
-emulator's configuration, the report, the options of ``httpbed link``, the kernel backends, the
-checks and the calibration loop over that list and never name an impairment that needs nothing
-special from them.
+emulator's configuration, the report, the options of ``httpbed link``, the checks and the
+calibration loop over that list and never name an impairment that needs nothing special from them.
 """
 
 from __future__ import annotations

@@ -58,8 +58,7 @@ def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> I
         where = hop.title_over(path) if len(paths) > 1 else ""
         yield _rtt(hop, path, net, evidence, where)
     if evidence.link:
-        if not net.shaped:  # otherwise the emulator sends nothing
-            yield _lateness(evidence.link)
+        yield _lateness(evidence.link)
         yield _backend(net, evidence.link)
         yield _frames(planned, evidence.link)
         yield _receive_drops(evidence.link)
@@ -131,10 +130,7 @@ def _lateness(link: Any) -> Check:
 def _backend(net: NetworkPlan, link: Any) -> Check:
     """Compare the backend in use with the planned one."""
     planned, used = net.emulator_config["backend"], link["backend"]
-    figure, limit = (
-        f"{net.backend}, with an {one}" if one == "observer" else one for one in (used, planned)
-    )
-    return BACKEND.result(passed=used == planned, figure=figure, limit=limit)
+    return BACKEND.result(passed=used == planned, figure=used, limit=planned)
 
 
 def _us(nanoseconds: int | None) -> int:

@@ -8,22 +8,16 @@ neither copied nor damaged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from httpbed.base.units import format_share
-from httpbed.bed.network.kernel import READINGS
-from httpbed.bed.network.network_plan import NetworkPlan
 from httpbed.experiment.check import (
     AS_DRAWN,
     CHANGES_BY_EVENTS,
     CONSERVATION,
-    KERNEL_CONSERVATION,
-    KERNEL_LINK,
     SCHEDULED_CHANGES,
 )
 from httpbed.experiment.impairments.registry import CAUSES, CHANCES
-from httpbed.experiment.topology import Link
 from httpbed.experiment.trial import Check
 
 CONFIDENCE = 0.95
@@ -247,84 +241,3 @@ def _in_words(change: Table) -> str:
         "loss": f"loss {value:.4g}",
     }
     return words[name]
-
-
-# Checks of a link that the kernel carries: its counters against the emulator's observations.
-#
-# The emulator counts between its orders to start and to stop. The kernel's counters are read before
-# and after each order. So the outer readings bound what the emulator counts from above, and the
-# inner ones from below.
-
-
-Readings = Mapping[str, Iterable[Table]]
-"""The kernel's counters by the time of reading."""
-
-
-def kernel_checks(planned: NetworkPlan, result: Table, readings: Readings) -> Iterator[Check]:
-    """Compare the kernel's counters with the emulator's result, on every link."""
-    for index, link in enumerate(planned.topology.links):
-        yield from _of_kernel_link(planned, index, link, result, readings)
-
-
-def _of_kernel_link(
-    planned: NetworkPlan, index: int, link: Link, result: Table, readings: Readings
-) -> Iterator[Check]:
-    ports = [end.emulator_interface for end in reversed(planned.ends[index])]
-    where = f"on {link.name}" if len(planned.ends) > 1 else ""
-    yield _kinds(planned.shaped[index], ports, readings, where)
-    for side, port in enumerate(ports):
-        observed = result["directions"][2 * index + side]
-        roots = [_root(readings.get(when, ()), port) for when in READINGS]
-        yield _kernel_conservation(observed, [_Counted.of(root) for root in roots if root])
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """The counters of one discipline."""
-
-    sent: int
-    dropped: int
-    waiting: int
-
-    @classmethod
-    def of(cls, qdisc: Table) -> _Counted:
-        return cls(qdisc["packets"], qdisc["drops"], qdisc["qlen"])
-
-    @property
-    def offered(self) -> int:
-        """Packets that arrived."""
-        return self.sent + self.dropped + self.waiting
-
-
-def _root(qdiscs: Iterable[Table], port: str) -> Table | None:
-    return next((qdisc for qdisc in qdiscs if qdisc.get("dev") == port and qdisc.get("root")), None)
-
-
-def _kinds(lines: Sequence[str], ports: Sequence[str], readings: Readings, where: str) -> Check:
-    """Check that both ports have tbf."""
-    last = readings.get(READINGS[-1], ())
-    kinds = {port: (_root(last, port) or {}).get("kind", "none") for port in ports}
-    return KERNEL_LINK.result(
-        where=where,
-        passed=all(kind == "tbf" for kind in kinds.values()),
-        figure=", ".join(f"{kind} at {port}" for port, kind in kinds.items()),
-        limit=f"tbf at each: {'; '.join(lines)}",
-    )
-
-
-def _kernel_conservation(observed: Table, counted: Sequence[_Counted]) -> Check:
-    where = f"{observed['from']}->{observed['to']}"
-    if len(counted) != len(READINGS):
-        figure = "the kernel's counters could not be read"
-        return KERNEL_CONSERVATION.result(where=where, passed=False, figure=figure)
-    first, started, stopping, last = counted
-    came, left = observed["packets"]["in"], observed["packets"]["delivered"]
-    passed = stopping.sent - started.sent <= left <= last.sent - first.sent
-    passed = passed and came <= last.offered - first.offered
-    passed = passed and stopping.offered - started.offered <= came
-    dropped, waiting = last.dropped - first.dropped, last.waiting
-    figure = f"{came} came, {left} were seen leaving"
-    limit = f"sent {last.sent - first.sent}, dropped {dropped}, {waiting} waiting at the end"
-    return KERNEL_CONSERVATION.result(
-        where=where, passed=passed, figure=figure, limit=limit, measured=came
-    )

@@ -24,7 +24,7 @@ from httpbed.base.errors import BedError
 from httpbed.bed.machine import machine_load
 from httpbed.bed.network import running_network
 from httpbed.bed.network.running_network import Emulator
-from httpbed.bed.sandbox.dialogue import run_tool, time_bounded
+from httpbed.bed.sandbox.dialogue import time_bounded
 from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import PartError, RefusalError, Supervisor, sandbox
 from httpbed.experiment.kept import KEYS, LINK_RESULT, PACKET_LOG
@@ -224,23 +224,15 @@ class _Run:
 
     @asynccontextmanager
     async def _counting(self, emulator: Emulator) -> AsyncIterator[asyncio.Task[Any]]:
-        """Have the emulator draw impairments and count packets while the context lasts.
-
-        Where the kernel carries the packets, its counters are read before and after each order to
-        the emulator. The readings enclose what the emulator counts between the orders.
-        """
-        await self._count("before-start")
+        """Have the emulator draw impairments and count packets while the context lasts."""
         await emulator.start_counting()
-        await self._count("after-start")
         listening = asyncio.create_task(self._listen(emulator))
         try:
             yield listening
-            await self._count("before-stop")
             await emulator.send("stop")
             async with time_bounded("the emulator's result"):
                 result, _ = await asyncio.gather(listening, self._read_sockets())
             _write_json(self.artifacts, LINK_RESULT, result)
-            await self._count("after-stop")
         finally:
             listening.cancel()
 
@@ -252,11 +244,6 @@ class _Run:
         arguments = (self.attempt.hops, self.attempt.sockets, self.artifacts)
         counters = self.demand.counters
         return listen(self.supervisor, emulator, *arguments, triggered=triggered, counters=counters)
-
-    async def _count(self, when: str) -> None:
-        """Read the kernel's counters, where it carries the packets."""
-        for spec in self.attempt.network.counter_readings(when):
-            await run_tool(self.supervisor, spec)
 
     async def _while_emulated(self, listening: asyncio.Task[Any]) -> ClientRuns:
         """Run the clients and what is beside them until they end or the emulator fails."""

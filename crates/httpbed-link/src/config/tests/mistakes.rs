@@ -14,7 +14,7 @@ const WHOLE: [Case; 14] = [
     ("/mtu", "67", "mtu: ", "within 68 to 65535"),
     ("/mtu", "65536", "mtu: ", "within 68 to 65535"),
     ("/mtu", "1500.5", "mtu: ", "floating point `1500.5`"),
-    ("/backend", r#""netem""#, "backend: ", "expected one of `af_packet`, `tun`, `observer`"),
+    ("/backend", r#""netem""#, "backend: ", "expected `af_packet` or `tun`"),
     ("/links/0/ends", "1", "links[0].ends: ", "unknown field `ends`"),
     ("/links/0/interfaces", r#"["l0a", "l0a"]"#, "links: ", "used twice"),
     ("/links/0/interfaces", r#"["l0a"]"#, "links[0].interfaces: ", "invalid length 1"),
@@ -107,24 +107,6 @@ const TRIGGER: [Case; 7] = [
     ("", r#"{"name": "n", "when": {"handshake": true}, "change": {"rebind": true}}"#, "change: ", "no NAT"),
 ];
 
-/// What an observer cannot do to packets that the kernel carries, and the place in the message.
-const OBSERVED: [(&str, &str, &str); 6] = [
-    ("/links/0/directions/0", r#"{"overhead_bytes": 14}"#, "links[0].directions[0]: "),
-    (
-        "/links/0/directions/1",
-        r#"{"rate": {"model": "constant", "bit_s": 1000}}"#,
-        "links[0].directions[1]: ",
-    ),
-    ("/links/0/schedule", r#"[{"at_ns": 1, "change": {"down": true}}]"#, "links[0].schedule: "),
-    (
-        "/links/0/triggers",
-        r#"[{"name": "n", "when": {"handshake": true}, "change": {"down": true}}]"#,
-        "links[0].triggers[0].change: ",
-    ),
-    ("/log", r#""/tmp/log""#, "log: "),
-    ("/links/0/nat", "true", "links[0].nat: "),
-];
-
 fn value(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
@@ -132,9 +114,6 @@ fn value(text: &str) -> Value {
 fn assert_refused(config: &Value, beginning: &str, reason: &str) {
     let message = parse(config).expect_err(beginning);
     assert!(message.starts_with(beginning) && message.contains(reason), "{beginning}{reason}\n{message}");
-    if !(message.starts_with(beginning) && message.contains(reason)) {
-        println!("MIS {beginning}|{reason} => {message}");
-    }
 }
 
 #[test]
@@ -174,26 +153,4 @@ fn a_rebinding_of_one_direction_is_refused() {
     let mut whole = with("/links/0/nat", &json!(true));
     whole["links"][0]["schedule"] = json!([{"at_ns": 1, "direction": 0, "change": {"rebind": true}}]);
     assert_refused(&whole, "links[0].schedule[0].change: ", "leave the direction out");
-}
-
-#[test]
-fn an_observer_that_would_change_packets_is_refused() {
-    let observing = |place: &str, text: &str| {
-        let mut whole = json!({"schema": 2, "mtu": 1500, "spin_us": 0, "backend": "observer", "links": [{
-            "name": "a", "hosts": ["c", "s"], "interfaces": ["l0a", "l0b"], "directions": [{}, {}],
-            "schedule": [], "triggers": [{"name": "seen", "when": {"handshake": true}, "change": null}],
-        }]});
-        if let Some((parent, name)) = place.rsplit_once('/') {
-            let parent = whole.pointer_mut(parent).expect("a known place");
-            match name.parse::<usize>() {
-                Ok(number) => parent[number] = value(text),
-                Err(_) => parent[name] = value(text),
-            }
-        }
-        whole
-    };
-    parse(&observing("", "")).expect("triggers without changes are allowed");
-    for (place, text, beginning) in OBSERVED {
-        assert_refused(&observing(place, text), beginning, "an observer");
-    }
 }
