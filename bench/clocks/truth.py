@@ -82,7 +82,7 @@ def _campaign(folder: Path, layout: str, clock: Clock, stack: ExitStack) -> Open
     loaded = preparation.load(grid.experiment(layout), catalog, options=DesignOptions(clock=clock))
     chosen: Backend = backend.choose(None) if clock == "real" else "af_packet"
     ready = campaign_setup.prepare(
-        loaded, catalog, RunSettings(chosen, "make bench-truth"), say=_say
+        loaded, catalog, RunSettings(backend=chosen, command="make bench-truth"), say=_say
     )
     directory = judged.directory(folder, layout, clock)
     jobs = settings.adapted_parallelism()

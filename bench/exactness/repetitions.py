@@ -42,7 +42,7 @@ def measured(family: Family, catalog: Catalog, folder: Path, say: Say) -> Iterat
 def prepared(family: Family, catalog: Catalog, say: Say) -> Prepared:
     """Prepare all that a family's trials need."""
     loaded = preparation.load(tomlkit.dumps(dict(family.document)), catalog)
-    return campaign_setup.prepare(loaded, catalog, RunSettings("af_packet", "bench"), say=say)
+    return campaign_setup.prepare(loaded, catalog, RunSettings(command="bench"), say=say)
 
 
 def run_once(ready: Prepared, directory: Path, jobs: Parallelism, say: Say) -> dict[str, Evidence]:

@@ -55,7 +55,9 @@ def _run(catalog: Catalog, planted: tuple[Path, str]) -> Path:
         for stream in sys.stdout, sys.stderr:
             os.dup2(log.fileno(), stream.fileno())
         loaded = preparation.load(text, catalog, place.parent)
-        settings = RunSettings(backend.choose(None), "make bench-explain", keep=KEPT)
+        settings = RunSettings(
+            backend=backend.choose(None), command="make bench-explain", keep=KEPT
+        )
         ready = campaign_setup.prepare(loaded, catalog, settings, say=print)
         campaign_run.timed(ready, place, jobs=ONE, tell=_nothing, say=print)
     return place

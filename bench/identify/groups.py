@@ -75,7 +75,7 @@ class Seen:
 def transfers(group: Group, folder: Path) -> Iterator[Seen]:
     """Run a group's trials, or continue them in the folder, and yield what they show."""
     catalog = experiment_argument.catalog(())
-    settings = RunSettings(backend.choose(None), "make bench-identify", packet_log=True)
+    settings = RunSettings(backend=backend.choose(None), command="make bench-identify", log=True)
     settings = replace(settings, jobs=Parallelism(1))
     for place, conditions in enumerate(group.conditions):
         for seed in group.seeds:

@@ -32,7 +32,7 @@ FAST = (
 @pytest.fixture(autouse=True)
 def _guests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this machine run guests, whatever it has."""
-    monkeypatch.setattr(VirtualClock, "refuse", lambda *_: None)
+    monkeypatch.setattr(VirtualClock, "require_machine", lambda _: None)
     monkeypatch.setattr(VirtualClock, "test", lambda _: Capability("guests", True, "boot"))
 
 
@@ -49,7 +49,7 @@ def chosen(
     def load(clock: Clock | None) -> LoadedExperiment:
         return preparation.load(text, CATALOG, options=DesignOptions(clock=clock))
 
-    settings = RunSettings("af_packet", "httpbed run", added=added or {})
+    settings = RunSettings(command="httpbed run", added=added or {})
     return clock_choice.by_rule(load, CATALOG, directory, settings, is_asked=True)
 
 

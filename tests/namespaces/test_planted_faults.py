@@ -318,7 +318,7 @@ def test_a_program_that_is_not_there_is_the_machines_fault(
     """The run is refused before its first trial, with the remedy."""
     lacking = stage(SmallExperiment(), [recipe(tmp_path / "recipes", "curl", old, new)])
     with pytest.raises(HostError, match=word) as caught:
-        campaign_setup.manifest(lacking.loaded, lacking.setup, RunSettings("af_packet", ""))
+        campaign_setup.manifest(lacking.loaded, lacking.setup, RunSettings(command=""))
     assert caught.value.remedy
 
 

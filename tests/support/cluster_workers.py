@@ -29,7 +29,7 @@ ORDER = BlockRequest(
     text=stored_campaigns.SMALL,
     folder="/",
     options=DesignOptions(clock="real"),
-    settings=RunSettings("af_packet", "httpbed run"),
+    settings=RunSettings(command="httpbed run"),
     manifest={},
 )
 """What all requests of a run have in common."""

@@ -63,7 +63,7 @@ def prepare(
     Raises:
         HostError: This machine cannot run the experiment.
     """
-    setup = make_setup(loaded, catalog, settings.of_trials(), say=say)
+    setup = make_setup(loaded, catalog, settings, say=say)
     return Prepared(loaded, setup, manifest(loaded, setup, settings))
 
 

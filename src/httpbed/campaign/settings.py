@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from httpbed.base.clock import Clock
-from httpbed.bed.machine.backend import Backend
 from httpbed.experiment.factorial import ScaleName
 from httpbed.trial.attempt_plan import PlanOptions
 
@@ -72,27 +71,20 @@ class DesignOptions:
     """The clock in place of the file's own."""
 
 
-@dataclass(frozen=True)
-class RunSettings:
-    """How a campaign runs: everything but the experiment and its programs."""
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(PlanOptions):
+    """How a campaign runs: everything but the experiment and its programs.
 
-    backend: Backend
-    """How packets cross the link."""
+    What its trials are planned with is inherited, so an option of theirs is one field.
+    """
+
     command: str
     """The command line that started it, for the manifest."""
-    keep: frozenset[str] = frozenset()
-    """The kinds of :data:`~httpbed.experiment.kept.KINDS` that trials keep."""
     jobs: Parallelism = ONE
     """Trials side by side."""
     clock_reason: str = ""
     """Why httpbed chose the clock of the trials; empty if the user did."""
-    packet_log: bool = False
-    """Whether trials keep the emulator's packet log."""
     sources: Mapping[str, Any] = field(default_factory=dict)
     """Where recipes and programs come from, for the manifest."""
     added: Mapping[str, Any] = field(default_factory=dict)
     """The values of the options that addons add, by their parameters."""
-
-    def of_trials(self) -> PlanOptions:
-        """Return what each trial is planned with."""
-        return PlanOptions(keep=self.keep, log=self.packet_log, backend=self.backend)

@@ -9,7 +9,6 @@ from typing import get_args
 import click
 
 from httpbed.base.clock import Clock
-from httpbed.bed.machine import backend
 from httpbed.campaign import preparation
 from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions
@@ -48,7 +47,7 @@ def command(
     """
     text = (resources.files("httpbed.cli") / "demo.toml").read_text(encoding="utf-8")
     catalog = catalogs.load()
-    chosen = run.settings(backend.choose(None))
+    chosen = run.settings()
 
     def load(clock: Clock | None) -> LoadedExperiment:
         return preparation.load(text, catalog, options=DesignOptions(clock=clock))

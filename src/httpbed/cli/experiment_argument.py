@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import click
 
@@ -22,18 +22,26 @@ from httpbed.base.errors import (
     visible,
 )
 from httpbed.base.user_file import NotAFileError
-from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation, settings
 from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import DesignOptions, Parallelism
 from httpbed.cli.echo import echo
-from httpbed.cli.options import PATH, CheckedPath, NumberRange, OneOf, WholeNumber, suggestion
+from httpbed.cli.options import (
+    PATH,
+    CheckedPath,
+    NumberRange,
+    OneOf,
+    WholeNumber,
+    link_backend_option,
+    suggestion,
+)
 from httpbed.experiment import bodies_path, experiment, kept
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog, second_build
 from httpbed.store.campaign import Campaign
+from httpbed.trial.attempt_plan import PlanOptions
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -239,14 +247,23 @@ keep_option = click.option(
     + "; ".join(f"{kind.name}, {kind.meaning}" for kind in kept.KINDS.values())
     + ". Programs that cannot write what is asked for are named before the first trial.",
 )
-link_backend_option = click.option(
-    "--link-backend",
-    type=OneOf(get_args(Backend)),
-    envvar="HTTPBED_LINK_BACKEND",
-    show_envvar=True,
-    help="How the emulator gets packets from the kernel: by packet sockets, where the kernel stamps"
-    " them, or by TUN devices. Default: by packet sockets if this machine has them.",
-)
+
+
+def trial_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that each trial is planned with.
+
+    The verb gets them as ``of_trials``: fields of :class:`~httpbed.trial.attempt_plan.PlanOptions`
+    by their names. The backend is None if none was named.
+    """
+
+    @functools.wraps(function)
+    def gathered(*arguments: Any, **values: Any) -> Any:
+        names = [one.name for one in fields(PlanOptions) if one.name in values]
+        chosen = {name: values.pop(name) for name in names}
+        return function(*arguments, of_trials=chosen, **values)
+
+    return cast("Callable[..., Any]", keep_option(link_backend_option(gathered)))
+
 
 AUTO = "auto"
 MAX_JOBS = 64

@@ -10,13 +10,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from httpbed.base import units
 from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, collected, require_none
+from httpbed.bed.machine.backend import Backend
 from httpbed.store import campaign_folder
 
 if TYPE_CHECKING:  # it imports pyarrow
@@ -83,6 +84,17 @@ class OneOf(click.Choice[str]):
             words = list(map(str, self.choices))
             remedy = suggestion(str(value), words) or _first(words)
             raise RejectedValueError(f"{value!r} is unknown", remedy) from None
+
+
+link_backend_option = click.option(
+    "--link-backend",
+    "backend",
+    type=OneOf(get_args(Backend)),
+    envvar="HTTPBED_LINK_BACKEND",
+    show_envvar=True,
+    help="How the emulator gets packets from the kernel: by packet sockets, where the kernel stamps"
+    " them, or by TUN devices. Default: by packet sockets if this machine has them.",
+)
 
 
 def _first(words: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -36,8 +37,7 @@ FEW = 10
 @experiment_argument.file_argument
 @experiment_argument.design_options()
 @click.option("--commands", is_flag=True, help="Print every command of each trial.")
-@experiment_argument.keep_option
-@experiment_argument.link_backend_option
+@experiment_argument.trial_options
 @click.option("--all", "show_all", is_flag=True, help=f"List all trials, not the first {FEW}.")
 @click.option("--trial", "wanted", metavar="ID", help="Show only this trial.")
 @experiment_argument.recipes_option
@@ -47,8 +47,7 @@ def command(
     file: Path,
     design: DesignOptions,
     commands: bool,
-    keep: frozenset[str],
-    link_backend: str | None,
+    of_trials: Mapping[str, Any],
     show_all: bool,
     wanted: str | None,
     recipe_folders: tuple[Path, ...],
@@ -57,10 +56,10 @@ def command(
     """Show the trials of the experiment in FILE, in the order of the run.
 
     Use it before a long run, to see its duration by both clocks and, with --commands, the exact
-    commands: give --clock, --keep and --link-backend as to httpbed run.
+    commands of a run with the same options.
     """
     loaded, catalog = experiment_argument.load(file, recipe_folders, design)
-    planner = _planner(loaded, catalog, link_backend, keep) if commands else None
+    planner = _planner(loaded, catalog, of_trials) if commands else None
     trials = [trial for trial in loaded.trials if wanted in {None, trial.id}]
     if not trials:
         raise ConfigError(
@@ -81,18 +80,16 @@ def command(
         lines += _saving(loaded, loaded.for_claims, whole, catalog)
     echo("\n".join(lines), err=True)
     experiment_argument.print_notes(loaded)
-    experiment_argument.print_gaps(loaded, catalog, keep)
+    experiment_argument.print_gaps(loaded, catalog, of_trials["keep"])
 
 
-def _planner(
-    loaded: LoadedExperiment, catalog: Catalog, link_backend: str | None, keep: frozenset[str]
-) -> Planner:
+def _planner(loaded: LoadedExperiment, catalog: Catalog, of_trials: Mapping[str, Any]) -> Planner:
     """Return a function that plans a trial as ``httpbed run`` does.
 
     Raises:
         HostError: This machine lacks the backend, or what the trials need.
     """
-    options = PlanOptions(keep=keep, backend=backend.choose(link_backend))
+    options = PlanOptions(**{**of_trials, "backend": backend.choose(of_trials["backend"])})
     preparation.require_machine(loaded)
     return lambda trial: plan.plan(trial, catalog, options, loaded.files)
 

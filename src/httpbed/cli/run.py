@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import click
 
 from httpbed.base.clock import Clock
 from httpbed.base.errors import Mistake, collected, require_none
-from httpbed.bed.machine import backend
+from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS, executor
@@ -49,11 +49,10 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     " reject disturbed attempts, which are repeated. In virtual time, auto is one for each CPU."
     " With --cluster: on each machine."
 )
-@experiment_argument.keep_option
+@experiment_argument.trial_options
 @options.with_options(
     [option for addition in CAMPAIGN_ADDITIONS.provided() for option in addition.options()]
 )
-@experiment_argument.link_backend_option
 @experiment_argument.recipes_option
 @json_option
 @click.pass_context
@@ -66,8 +65,7 @@ def command(
     clock: ClockWord | None,
     output: Path | None,
     jobs: Parallelism,
-    keep: frozenset[str],
-    link_backend: str | None,
+    of_trials: Mapping[str, Any],
     recipe_folders: tuple[Path, ...],
     as_json: bool,
     **added: Any,
@@ -90,7 +88,7 @@ def command(
         loaded, catalog = load(clock_choice.typed(clock))
     require_none([*mistakes, *options.campaign_place_mistakes(output)])
     directory = output or Path("-".join(_folder_words(loaded.experiment.name, design)))
-    chosen = settings(backend.choose(link_backend), jobs=jobs, keep=keep, added=added)
+    chosen = settings(**of_trials, jobs=jobs, added=added)
     if clock == AUTO or (clock is None and _is_left_to_httpbed(loaded)):
         loaded, chosen = clock_choice.by_rule(
             lambda clock: load(clock)[0], catalog, directory, chosen, is_asked=clock == AUTO
@@ -113,10 +111,16 @@ def _is_left_to_httpbed(loaded: LoadedExperiment) -> bool:
     return "clock" not in loaded.document and bool(loaded.browsers())
 
 
-def settings(chosen: Backend, **more: Any) -> RunSettings:
-    """Return the settings of a run of this command line."""
+def settings(*, backend: Backend | None = None, **more: Any) -> RunSettings:
+    """Return the settings of a run of this command line, by the backend of this machine or another.
+
+    Raises:
+        HostError: This machine lacks the backend.
+    """
     sources = experiment_argument.program_sources()
-    return RunSettings(chosen, command_line(), sources=sources, **more)
+    return RunSettings(
+        backend=backends.choose(backend), command=command_line(), sources=sources, **more
+    )
 
 
 def carry_out(

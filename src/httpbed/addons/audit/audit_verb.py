@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 
 from httpbed.base.errors import ConfigError, Mistake, require_none
-from httpbed.bed.machine import backend, scratch
+from httpbed.bed.machine import backend as backends
+from httpbed.bed.machine import scratch
+from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import preparation
 from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options, output_file
@@ -26,7 +28,7 @@ from httpbed.experiment.factorial import ScaleName
 @experiment_argument.scale_option
 @jobs_option("Trials side by side: a number, or auto.")
 @options.output_option("Keep the three runs as campaigns in this new folder.")
-@experiment_argument.link_backend_option
+@options.link_backend_option
 @experiment_argument.recipes_option
 @json_option
 @click.pass_context
@@ -37,7 +39,7 @@ def command(
     scale: ScaleName | None,
     jobs: Parallelism,
     output: Path | None,
-    link_backend: str | None,
+    backend: Backend | None,
     recipe_folders: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -66,7 +68,7 @@ def command(
     if loaded.experiment.clock == "virtual":
         reason = "cannot be audited: in virtual time trials do not disturb each other"
         raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
-    options = RunSettings(backend.choose(link_backend), command_line())
+    options = RunSettings(backend=backends.choose(backend), command=command_line())
     preparation.require_machine(loaded)
     controls = frozenset[str]() if file else audit_session.CONTROLS
     audited = audit_session.AuditedExperiment(loaded, catalog, jobs, options, controls)

@@ -19,9 +19,10 @@ from httpbed.addons.calibration import certificate
 from httpbed.addons.calibration.cell import SCALES, Finding, Scale, about
 from httpbed.base import units
 from httpbed.base.errors import require_none
-from httpbed.bed.machine import backend
+from httpbed.bed.machine import backend as backends
+from httpbed.bed.machine.backend import Backend
 from httpbed.bed.toolbox import root_filesystem
-from httpbed.cli import output_file
+from httpbed.cli import options, output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.options import PATH, OneOf
 from httpbed.cli.progress import LiveBar
@@ -52,12 +53,7 @@ WIDTH_WITHOUT_TERMINAL = 120
     metavar="DIR",
     help="Keep every cell's evidence in DIR, which must not exist.",
 )
-@click.option(
-    "--link-backend",
-    type=OneOf(["af_packet", "tun"]),
-    envvar="HTTPBED_LINK_BACKEND",
-    help="As for httpbed run; a certificate covers one backend.",
-)
+@options.link_backend_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def command(
@@ -65,7 +61,7 @@ def command(
     *,
     scale: Scale,
     keep: Path | None,
-    link_backend: str | None,
+    backend: Backend | None,
     as_json: bool,
 ) -> None:
     """Compare the emulated link with arithmetic, and certify the conditions that pass.
@@ -86,7 +82,7 @@ def command(
     require_none(output_file.new_folder_mistakes("--keep", keep))
     load = os.getloadavg()[0]
     with _Reporter(len(chosen)) as reporter:
-        bench = Bench(_root(), SEED, backend.choose(link_backend))
+        bench = Bench(_root(), SEED, backends.choose(backend))
         run = session.calibrate(chosen, bench, tell=reporter.report, keep=keep)
         verdicts = asyncio.run(run)
     written = certificate.write(verdicts, scale, backend=bench.backend, load_before=load)

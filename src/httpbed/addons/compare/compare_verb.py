@@ -14,7 +14,6 @@ from httpbed.addons.compare import comparison
 from httpbed.addons.compare.options import OPTIONS, CommandLine, PlacedOption
 from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
-from httpbed.bed.machine import backend
 from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import Parallelism, RunSettings
 from httpbed.cli import clock_choice, experiment_argument, options, run
@@ -137,7 +136,7 @@ def command(
         experiment_argument.print_gaps(loaded, catalog, keep)
         echo(loaded.text, nl=False)
         return
-    chosen = run.settings(backend.choose(None), jobs=jobs, keep=keep)
+    chosen = run.settings(jobs=jobs, keep=keep)
     directory = output or Path(loaded.experiment.name)
 
     def load(clock: Clock | None) -> LoadedExperiment:

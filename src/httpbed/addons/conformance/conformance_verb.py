@@ -286,7 +286,9 @@ def _evidence(
     """Run a test in the folder of its evidence, or in one that is removed again."""
     from httpbed.addons.conformance import conformance_session
 
-    settings = RunSettings(backend.choose(None), command_line(), packet_log=True, jobs=jobs)
+    settings = RunSettings(
+        backend=backend.choose(None), command=command_line(), log=True, jobs=jobs
+    )
     trials, expected = test.loaded.trials, frozenset({"timed out"})
     with (
         ExitStack() as stack,

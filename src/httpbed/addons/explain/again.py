@@ -93,7 +93,7 @@ def exact(results: Results, chosen: Collection[Chosen], how: Again) -> Again:
     """
     if how.clock is not None or results.manifest.get("clock", "real") != "real":
         return how
-    settings = RunSettings(backend.choose(None), command_line(), keep=how.kept)
+    settings = RunSettings(backend=backend.choose(None), command=command_line(), keep=how.kept)
     place = how.directory.with_name(how.directory.name + VIRTUAL_SUFFIX)
     in_virtual = replace(
         how, clock="virtual", directory=place if how.is_own_place else how.directory
@@ -119,8 +119,8 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
     """
     loaded = loaded_trials(results, chosen, how)
     settings = RunSettings(
-        backend.choose(None),
-        command_line(),
+        backend=backend.choose(None),
+        command=command_line(),
         keep=kept(loaded, how),
         jobs=how.jobs,
         sources=experiment_argument.program_sources(),

@@ -24,7 +24,7 @@ from typing import IO, Literal
 from httpbed.addons.gate.git_repository import GitError, commit, git
 from httpbed.base import untrusted_files
 from httpbed.base.errors import ConfigError, HttpbedError, Mistake, collected, require_none, visible
-from httpbed.bed.machine import backend, guard
+from httpbed.bed.machine import guard
 from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.cli import run
 from httpbed.experiment.metric import METRICS
@@ -94,7 +94,7 @@ class BuildMeasurement:
             catalog = self.catalog.with_programs({self.program: str(executable)})
         except ConfigError as error:
             return Measured(commit, {}, "; ".join(mistake.reason for mistake in error.mistakes))
-        settings = run.settings(backend.choose(None))
+        settings = run.settings()
         run.execute(self.loaded, catalog, place / "campaign", settings, is_kept=False)
         return _read(place / "campaign", commit, self.metric)
 

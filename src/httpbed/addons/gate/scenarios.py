@@ -14,7 +14,6 @@ from pathlib import Path
 from httpbed.addons.compare import comparison
 from httpbed.addons.compare.options import CommandLine
 from httpbed.base.errors import ConfigError, Mistake
-from httpbed.bed.machine import backend
 from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument, run
 from httpbed.cli.echo import echo
@@ -59,7 +58,7 @@ def run_scenarios(
     for one in compared.skipped:
         echo(f"not run: {one}", err=True)
     directory = output or Path(compared.loaded.experiment.name)
-    chosen = run.settings(backend.choose(None), jobs=jobs)
+    chosen = run.settings(jobs=jobs)
     run.execute(compared.loaded, catalog, directory, chosen)
     return directory
 

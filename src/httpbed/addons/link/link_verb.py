@@ -24,11 +24,10 @@ from httpbed.addons.link.link_run import run as run_behind
 from httpbed.base.clock import Clock
 from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.bed.machine import backend
-from httpbed.bed.machine.backend import Backend
 from httpbed.bed.network.link_file import READERS
 from httpbed.cli.echo import echo
 from httpbed.cli.main import remove_library_settings
-from httpbed.cli.options import OneOf, complete_profiles
+from httpbed.cli.options import OneOf, complete_profiles, link_backend_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.impairments.registry import OPTIONS
 
@@ -108,13 +107,7 @@ def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--log", metavar="FILE", help="Write a line per packet: times in and out, size, fate."
 )
-@click.option(
-    "--link-backend",
-    type=OneOf(get_args(Backend)),
-    envvar="HTTPBED_LINK_BACKEND",
-    show_envvar=True,
-    help="As for httpbed run.",
-)
+@link_backend_option
 @click.option(
     "--clock",
     type=OneOf(get_args(Clock)),
@@ -204,7 +197,7 @@ def _change(values: Mapping[str, Any], argv: tuple[str, ...], *, as_json: bool) 
     """Change the link around this command, and print each change."""
     if argv:
         raise ConfigError([Mistake("COMMAND", "runs behind a new link", f"omit {CHANGE}")])
-    beside = {"link-backend", "clock"}  # the environment may set the one, and each has the other
+    beside = {"backend", "clock"}  # the environment may set the one, and each has the other
     wanted = link_change.requested(
         {flag: value for flag, value in values.items() if flag not in beside}
     )
@@ -274,7 +267,7 @@ def _request(
     Raises:
         ConfigError: With every mistake, the ``impossible`` ones too.
     """
-    seed, trace, name = values["seed"], values["trace"], values["link-backend"]
+    seed, trace, name = values["seed"], values["trace"], values["backend"]
     outputs = {f"--{name}": values[name] for name in ("pcap", "log")}
     server, names, ports = _words(values["server"]), values["name"], values["expose"]
     mistakes = [
