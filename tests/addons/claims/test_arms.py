@@ -65,6 +65,17 @@ def test_contradicted_in_every_arm_needs_the_same_side() -> None:
     assert same.robustness == "contradicted"
 
 
+def test_a_combination_that_no_arm_reproduces_is_contradicted_in_every_arm() -> None:
+    """It has no estimate, and so no side."""
+    text = campaigns.VERSIONS.replace("replicates = 5", "replicates = 8")
+    text += HEAD + FASTER + ARM.format("control")
+    text += HEAD.replace('"a"', '"b"') + FASTER + ARM.format("control")
+    text += '[[claim]]\nid = "both"\nsays = "both"\nall_of = ["a", "b"]\n'
+    *parts, both = judging.judge(campaigns.campaign(lambda *_: 2.0, text), outlook=False)
+    assert [one.robustness for one in (*parts, both)] == ["contradicted"] * 3
+    assert claims.robustness(both) == "contradicted in every arm"
+
+
 def mistakes(claim: str) -> str:
     read = parser.read(campaigns.VERSIONS + HEAD + claim)
     return " ".join(map(str, read.mistakes))

@@ -147,7 +147,8 @@ def robustness(judged: JudgedClaim) -> str:
             failed = [*by["contradicted"], *by["no difference"]]
             return f"holds only {_where(by['reproduced'])}, not {_where(failed)}"
         case "contradicted":
-            return f"contradicted in every arm, {judged.main.side} the region"
+            side = judged.main.side
+            return "contradicted in every arm" + (f", {side} the region" if side else "")
         case "open":
             return _open_arms(by, arms)
     return ""
@@ -164,7 +165,7 @@ def _open_arms(by: Mapping[ClaimVerdict, Sequence[str]], arms: Mapping[str, ArmJ
         return f"robustness open: {'; '.join(undecided)}"
     sides = {side: [name for name, one in arms.items() if one.side == side] for side in SIDES}
     text = "; ".join(f"{side} the region {_where(names)}" for side, names in sides.items() if names)
-    return "contradicted in every arm" + (f", not on one side: {text}" if text else "")
+    return f"contradicted in every arm, not on one side: {text}"
 
 
 def _where(names: Sequence[str]) -> str:

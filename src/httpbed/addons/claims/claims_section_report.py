@@ -81,8 +81,9 @@ def _opening(results: Results, number: int) -> Iterator[str]:
 
 def _scale(results: Results) -> str:
     name = results.manifest.get("scale")
-    needed = ", but only what its claims need" if results.manifest.get("for_claims") else ""
-    at = f" at scale {name}{needed}" if name else needed
+    at = f" at scale {name}" if name else ""
+    if results.manifest.get("for_claims"):
+        at += ", but only what its claims need" if name else " only what its claims need"
     valid = [row for row in results.last_attempts if row["outcome"] != "invalid"]
     ran = len({tuple(row[name] for name in results.experiment.factors) for row in valid})
     return f"This campaign ran{at}: {len(valid):,} trials of {ran:,} cells."

@@ -97,7 +97,8 @@ class JudgedClaim:
         if seen == {"reproduced"}:
             return "robust"
         sides = {judgement.side for judgement in (self.main, *self.controls)}
-        if seen == {"contradicted"} and sides in ({"above"}, {"below"}):
+        # A combination of claims has no side.
+        if seen == {"contradicted"} and sides in ({"above"}, {"below"}, {""}):
             return "contradicted"
         differs = seen & {"contradicted", "no difference"}
         return "depends" if differs and "reproduced" in seen else "open"
