@@ -197,7 +197,7 @@ def test_an_archive_of_page_loads_is_read_without_their_addon(tmp_path: Path) ->
         "unread: the workload page; the claims Z-.*the figures figure-10 .*metrics .*onload_time",
         said,
     )
-    assert re.search(r"aioquic-h3 5 1\.\d+ s", said)
+    assert re.search(r"aioquic-h3 \d+ \d+\.\d+ s", said)
     assert (judged[0], "not installed" in judged[2]) == (2, True), judged
 
 
