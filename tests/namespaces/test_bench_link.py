@@ -29,6 +29,7 @@ def bench_link(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.alone  # beside other tests packets are lost in full sockets, too
 def test_it_measures_and_names_what_is_missing(tmp_path: Path) -> None:
     """Every subject has a value for each quantity, or a reason why not."""
     kept = tmp_path / "figures.json"
