@@ -370,7 +370,7 @@ def _unread_data(source: ReportInput) -> Iterator[str]:
 
 def _unread(source: ReportInput) -> Iterator[str]:
     if kinds := list(_unread_data(source)):
-        yield f"unread: {'; '.join(kinds)}; the addons that read them are not installed"
+        yield f"unread: {'; '.join(kinds)}; this httpbed and its addons do not read them"
 
 
 OWN = (
