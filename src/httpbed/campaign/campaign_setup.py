@@ -77,8 +77,7 @@ def make_setup(
     """Build or find everything that the trials need.
 
     Raises:
-        HostError: The toolbox cannot be built, or the kernel lacks the backend or a congestion
-            control.
+        HostError: The toolbox cannot be built, or the kernel lacks a congestion control.
     """
     is_real = loaded.experiment.clock == "real"
     names, workloads = loaded.implementations(), loaded.workloads()
@@ -86,7 +85,7 @@ def make_setup(
     origins = sorted({name for one in additions for name in one.origins(workloads)})
     added_roots = {
         name: root
-        for addition in TRIAL_ADDITIONS.provided({addition.kind for addition in workloads})
+        for addition in TRIAL_ADDITIONS.provided({workload.kind for workload in workloads})
         for name, root in addition.roots(workloads).items()
     }
     installed = program_roots.ensure(catalog, names, say=say, added=added_roots)

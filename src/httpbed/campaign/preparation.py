@@ -1,6 +1,6 @@
 """Load an experiment: its design, and all mistakes of the file and of its recipes at once.
 
-What this machine's link and the programs cannot do for it is refused here, too.
+What this machine and the programs cannot do for it is refused here, too.
 
 Nothing is built here; ``campaign_setup`` builds what the trials need.
 """

@@ -246,12 +246,19 @@ def report_mistakes(
         yield from _axis_mistakes(report, factors, unreadable)
 
 
-def metric_mistakes(name: str, scenarios: Iterable[Scenario]) -> Iterator[Mistake]:
-    """Yield the mistake of a metric of the report that no trial can have."""
+def metric_mistakes(
+    name: str, scenarios: Iterable[Scenario], of: str = "", option: str = ""
+) -> Iterator[Mistake]:
+    """Yield the mistake of a metric that no trial can have, of the report or an option of a verb.
+
+    ``of`` names whose trials an option is about.
+    """
     metric = METRICS[name]
     if not any(scenario.may_have(metric) for scenario in scenarios):
-        reason = f"no trial has a value of {name}, which applies to: {metric.applies}"
-        yield Mistake("report.metric", reason, "name another metric", path=("report", "metric"))
+        whose = f" of {of}" if of else ""
+        reason = f"no trial{whose} has a value of {name}, which applies to: {metric.applies}"
+        path = () if option else ("report", "metric")
+        yield Mistake(option or "report.metric", reason, "name another metric", path=path)
 
 
 def _base_mistakes(

@@ -41,9 +41,10 @@ from httpbed.campaign import campaign_setup, executor, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
 from httpbed.campaign.loaded_experiment import LoadedExperiment
-from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
-from httpbed.cli import clock_choice, experiment_argument
-from httpbed.cli.echo import command_line, say
+from httpbed.campaign.settings import DesignOptions, Parallelism
+from httpbed.cli import clock_choice
+from httpbed.cli import run as run_verb
+from httpbed.cli.echo import say
 from httpbed.cli.progress import Reporter, RunParts
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Record, Trial
@@ -93,7 +94,7 @@ def exact(results: Results, chosen: Collection[Chosen], how: Again) -> Again:
     """
     if how.clock is not None or results.manifest.get("clock", "real") != "real":
         return how
-    settings = RunSettings(backend=backend.choose(None), command=command_line(), keep=how.kept)
+    settings = run_verb.settings(keep=how.kept)
     place = how.directory.with_name(how.directory.name + VIRTUAL_SUFFIX)
     in_virtual = replace(
         how, clock="virtual", directory=place if how.is_own_place else how.directory
@@ -118,13 +119,7 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
     :raises HostError: when this machine cannot run them.
     """
     loaded = loaded_trials(results, chosen, how)
-    settings = RunSettings(
-        backend=backend.choose(None),
-        command=command_line(),
-        keep=kept(loaded, how),
-        jobs=how.jobs,
-        sources=experiment_argument.program_sources(),
-    )
+    settings = run_verb.settings(keep=kept(loaded, how), jobs=how.jobs)
     for addition in CAMPAIGN_ADDITIONS.provided():
         addition.refuse(loaded, settings)
     preparation.require_machine(loaded)

@@ -23,6 +23,7 @@ from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import echo, say
 from httpbed.cli.options import PATH, OneOf, WholeNumber, json_option
 from httpbed.cli.verb import verb
+from httpbed.experiment.factorial_mistakes import metric_mistakes
 from httpbed.experiment.metric import METRICS
 
 if TYPE_CHECKING:  # statistics, and not for --help
@@ -146,9 +147,7 @@ def command(
         reason = f"{scenario} does not run {program[0]}"
         known = f"it runs {', '.join(loaded.implementations())}"
         mistakes.append(Mistake("--program", reason, known))
-    if not any(one.may_have(METRICS[metric]) for one in loaded.scenarios()):
-        reason = f"no trial of {scenario} has a value of {metric}"
-        mistakes.append(Mistake("--metric", reason, f"it applies to: {METRICS[metric].applies}"))
+    mistakes += metric_mistakes(metric, loaded.scenarios(), str(scenario), "--metric")
     require_none(mistakes)
     bench = BuildMeasurement(command, *program, loaded, catalog, metric)
     with tempfile.TemporaryDirectory(prefix="httpbed-bisect-") as temporary:

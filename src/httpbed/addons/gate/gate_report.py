@@ -25,7 +25,8 @@ from httpbed.addons.claims import judging
 from httpbed.addons.claims.judging import JudgedClaim
 from httpbed.addons.compare import diff_table, regression
 from httpbed.addons.compare.regression import GateVerdict, TreatmentChange
-from httpbed.base.errors import ConfigError, Mistake, visible
+from httpbed.base.errors import ConfigError, Mistake, require_none, visible
+from httpbed.experiment.factorial_mistakes import metric_mistakes
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.report.phrasing import listed, treatment
@@ -102,7 +103,10 @@ def decide(
         reason = f"neither direction of {name} is worse"
         raise ConfigError([Mistake("--metric", reason, "choose another metric")])
     if metric:
-        _require_possible(metric, campaign)
+        # No gate of a metric that no trial can have would ever fail.
+        design = campaign.experiment.treatments()
+        scenarios = (sample.scenario(campaign, levels) for levels in design)
+        require_none([*metric_mistakes(metric, scenarios, str(campaign.directory), "--metric")])
     by_claims = bool(judged) and not treatments
     allowed = math.inf if by_claims else margin
     if baseline:
@@ -115,15 +119,6 @@ def decide(
         changes = tuple(change for change in changes if change.verdict == "regression")
     selected = {results.directory: selection.selected_arms(results) for results in campaigns}
     return Gate(baseline, campaign, name, margin, judged, changes, selected, strict)
-
-
-def _require_possible(metric: str, campaign: Results) -> None:
-    """Refuse a metric that no trial can have: its gate would never fail."""
-    of = METRICS[metric]
-    design = campaign.experiment.treatments()
-    if not any(sample.scenario(campaign, levels).may_have(of) for levels in design):
-        reason = f"no trial of {campaign.directory} has a value of {metric}"
-        raise ConfigError([Mistake("--metric", reason, f"it applies to: {of.applies}")])
 
 
 def _require_baseline(baseline: Results | None, campaign: Results) -> None:

@@ -101,8 +101,7 @@ def addressing(  # noqa: PLR0913 - optional arguments have names
 
     ``control`` is the TCP congestion control of all that it sends; with ``lock`` before it,
     programs may choose no other. Links in ``without`` get no address here; the lines in ``later``
-    give them one. With ``by_tun`` the emulator made the
-    devices, which have frames like a veth's.
+    give them one. With ``by_tun`` the emulator made the devices, which have frames like a veth's.
     """
     host_ends = routes.of_ends(ends, host)
     addressed = routes.of_ends([pair for n, pair in enumerate(ends) if n not in without], host)
