@@ -37,6 +37,7 @@ from httpbed.addons.pages.loads import METRIC_OF_PAGES
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.cli import options
 from httpbed.cli.echo import echo
+from httpbed.experiment.factorial_mistakes import unknown_factor_at, unknown_level
 from httpbed.programs.catalog import Catalog
 from httpbed.report import (
     markdown,
@@ -260,11 +261,9 @@ def _levels(
     factors = results.experiment.factors
     for name, level in options.factor_levels(treatments, option, mistakes):
         if name not in factors:
-            known = ", ".join(factors) or "none"
-            mistakes.append(Mistake(option, f"no factor {name!r}; known: {known}"))
+            mistakes.append(unknown_factor_at(option, name, factors))
         elif (meant := options.meant_level(level, factors[name])) is None:
-            reason = f"{name} has no level {level!r}; known: {', '.join(factors[name])}"
-            mistakes.append(Mistake(option, reason))
+            mistakes.append(Mistake(option, unknown_level(name, level, factors)))
         else:
             levels[name].add(meant)
     require_none(mistakes)
