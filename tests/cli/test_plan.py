@@ -19,13 +19,6 @@ from httpbed.trial import content, plan, program_roots, tls_certificates
 from httpbed.trial.attempt_plan import PlanOptions
 from recorded import nothing_built
 
-RATE_ONLY = (
-    stored_campaigns.SMALL.replace('loss = ["0 %", "2 %"]\n', "")
-    .replace('delay = "25 ms"\nloss = { factor = "loss" }\n', "")
-    .replace('queue = { discipline = "droptail", limit = "1000 packets" }\n', "")
-)
-"""An experiment that every backend can run."""
-
 
 @pytest.fixture(autouse=True)
 def every_backend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -46,12 +39,12 @@ def test_plan_prints_the_processes_that_run_starts(
 ) -> None:
     """All of them, with their arguments, files and output, for every trial."""
     file = tmp_path / "experiment.toml"
-    file.write_text(RATE_ONLY)
+    file.write_text(stored_campaigns.SMALL)
     words = [str(file), "--commands", "--json", "--link-backend", backend]
     words += ["--keep", keep] if keep else []
     result = CliRunner().invoke(verb.command, words, catch_exceptions=False)
     kept = frozenset(filter(None, keep.split(",")))
-    known, loaded = catalog.load(), stored_campaigns.loaded(RATE_ONLY)
+    known, loaded = catalog.load(), stored_campaigns.loaded(stored_campaigns.SMALL)
     bed = campaign_setup.make_setup(
         loaded, known, PlanOptions(keep=kept, backend=backend), say=print
     )
@@ -73,7 +66,7 @@ def test_without_an_option_plan_chooses_the_backend_of_this_machine(
     """A kernel without packet sockets gets TUN devices."""
     monkeypatch.setattr(backends, "_has_packet_sockets", lambda: False)
     file = tmp_path / "experiment.toml"
-    file.write_text(RATE_ONLY)
+    file.write_text(stored_campaigns.SMALL)
     result = CliRunner().invoke(verb.command, [str(file), "--commands"], catch_exceptions=False)
     assert '"backend": "tun"' in result.stdout
 
