@@ -20,7 +20,7 @@ from httpbed.base.errors import HostError
 from httpbed.bed.sandbox.sandbox_spec import PartSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import sandbox
 from httpbed.bed.toolbox import root_filesystem
-from httpbed.campaign import campaign_setup, preparation
+from httpbed.campaign import campaign_setup, preparation, program_versions
 from httpbed.programs import catalog
 from httpbed.store import campaign as campaigns
 from httpbed.trial.attempt_plan import PlanOptions
@@ -121,7 +121,7 @@ def test_what_a_program_leaves_in_place_of_its_version_is_not_followed(
     recipes = recipe(tmp_path / "recipes", PYTHON, ["python3", "-c", code], "python3")
     known = catalog.load([recipes])
     setup = interop_session.make_setup(known, [known["subject"]], say=print)
-    found = asyncio.run(campaign_setup.ask_versions([known["subject"]], setup))["subject"]
+    found = asyncio.run(program_versions.ask_versions([known["subject"]], setup))["subject"]
     assert found.version is None
     assert PRIVATE not in found.output
 

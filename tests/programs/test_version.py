@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from httpbed.base.errors import ConfigError, HostError
-from httpbed.campaign.campaign_setup import ReportedVersion, required_versions
+from httpbed.campaign.program_versions import ReportedVersion, required_versions
 from httpbed.programs import catalog
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import VersionCommand

@@ -19,7 +19,7 @@ from httpbed.addons.interop.interop_session import (
     TransferResult,
 )
 from httpbed.addons.interop.pairings import Pairing, Promise, ProxyHop
-from httpbed.campaign.campaign_setup import ReportedVersion
+from httpbed.campaign.program_versions import ReportedVersion
 from httpbed.programs import catalog
 
 CURL = catalog.load()["curl"]

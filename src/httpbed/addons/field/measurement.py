@@ -24,7 +24,7 @@ from httpbed.base.units import format_size
 from httpbed.bed.machine import scratch
 from httpbed.bed.sandbox.sandbox_spec import PartSpec, ProcessSpec, SandboxSpec
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
-from httpbed.campaign.campaign_setup import reported_version
+from httpbed.campaign.program_versions import reported_version
 from httpbed.experiment.roles import HttpVersion
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.recipe import Recipe

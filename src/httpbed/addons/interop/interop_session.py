@@ -19,8 +19,8 @@ from typing import Any
 from httpbed.addons.interop.pairings import NOTHING, Pairing, Promise
 from httpbed.base.errors import BedError
 from httpbed.bed.machine import backend
-from httpbed.campaign import campaign_setup, executor
-from httpbed.campaign.campaign_setup import ReportedVersion
+from httpbed.campaign import executor, program_versions
+from httpbed.campaign.program_versions import ReportedVersion
 from httpbed.experiment import check
 from httpbed.experiment.trial import Check, Trial
 from httpbed.experiment.workload import UPLOADS_BY, Download, Method
@@ -198,7 +198,7 @@ def make_setup(
 
 async def programs(setup: CampaignSetup, recipes: Sequence[Recipe]) -> tuple[CheckedProgram, ...]:
     """Ask every program for its version."""
-    versions = await campaign_setup.ask_versions(recipes, setup)
+    versions = await program_versions.ask_versions(recipes, setup)
     return tuple(CheckedProgram(recipe, versions[recipe.name]) for recipe in recipes)
 
 
