@@ -12,10 +12,12 @@ from httpbed.store import campaign as campaigns
 BLOCKS = stored_campaigns.SMALL.replace("replicates = 2", "replicates = 8")
 
 
-def made(directory: Path, factor: float, text: str = BLOCKS, sha256: str = "a" * 64) -> Path:
+def made(
+    directory: Path, factor: float, text: str = BLOCKS, sha256: str = "a" * 64, clock: str = "real"
+) -> Path:
     """Make a campaign whose times vary from block to block."""
     trials = stored_campaigns.loaded(text).trials
-    manifest = stored_campaigns.manifest(sha256=sha256)
+    manifest = stored_campaigns.manifest(sha256=sha256) | {"clock": clock}
     with campaigns.opened(directory, text, trials, manifest) as campaign:
         records = [
             stored_campaigns.record(
@@ -49,6 +51,13 @@ def test_other_settings_are_named_and_not_paired(httpbed: Command, tmp_path: Pat
     assert out.endswith("3 treatments: 3 open\n")
     assert "3 of 3 treatments have no trial in common" in err
     assert "3 treatments only in A, not compared" in err
+
+
+def test_another_clock_is_named_once(httpbed: Command, tmp_path: Path) -> None:
+    """The experiment and the manifest both have it."""
+    old = made(tmp_path / "a", 1.0)
+    new = made(tmp_path / "b", 1.0, 'clock = "virtual"\n' + BLOCKS, clock="virtual")
+    assert httpbed("diff", old, new)[1].count("clock was") == 1
 
 
 def test_the_values_are_json(httpbed: Command, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_capture_that_begins_and_ends_in_the_middle_says_so(tmp_path: Path) ->
     assert any("handshake is not in the file" in remark for remark in one.transfer.remarks)
     assert "set-up" not in one.division.costs()
     assert shares(one.transfer)["fixed window"] > 0.5
-    assert one.sentences()[0].startswith("The file ends within the connection; divided are")
+    assert one.sentences()[0].startswith("The file ends within the connection; its first ")
 
 
 def test_of_twenty_connections_each_has_a_line_and_one_is_chosen(tmp_path: Path) -> None:

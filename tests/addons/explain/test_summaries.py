@@ -7,6 +7,15 @@ from httpbed.addons.explain.explanation import Explained
 from window_sender import WindowSender
 
 
+def test_a_section_counts_the_treatments_that_it_does_not_divide() -> None:
+    """Such as those of a link without a constant rate, beside those that have one."""
+    transfer = WindowSender(300, lambda sent: 10 + sent // 10).transfer()
+    one = Explained(1, "a", {}, 1, "completed", divide(transfer), None, transfer)
+    assert not [*explain_report._remarks([one], 1)]
+    (remark,) = explain_report._remarks([one], 3)
+    assert remark.text == "Not divided here: 2 of 3 treatments."
+
+
 def test_a_report_says_once_what_each_cause_means() -> None:
     """A list of treatments repeats costs, not definitions."""
     transfer = WindowSender(300, lambda sent: 10 + sent // 10).transfer()

@@ -117,6 +117,7 @@ def changes(old: Results, new: Results, settings: Sequence[Difference]) -> list[
     versions = [
         Difference(name, before, now)
         for name, before, now in resume.differences(old.manifest, new.manifest)
+        if name not in {difference.key for difference in settings}
     ]
     own = [one.manifest.get("httpbed", "") for one in (old, new)]
     httpbed = [Difference("httpbed", *own)] if own[0] != own[1] else []

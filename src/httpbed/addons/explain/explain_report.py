@@ -381,10 +381,17 @@ def _section(source: ReportInput) -> Section | None:
     shown: list[Block] = [
         Listing(tuple(_summaries(outlines, name))),
         *blocks(outlines, name, draws=source.draws),
+        *_remarks(outlines, len(_rows(source))),
     ]
-    if any(isinstance(one, outline.Outline) for one in outlines):
-        shown.append(Paragraph(COARSE, "httpbed explain DIR", FINER))
     return Section("explain", "Where the time went", tuple(shown))
+
+
+def _remarks(outlines: Sequence[Divided], every: int) -> Iterator[Paragraph]:
+    if any(isinstance(one, outline.Outline) for one in outlines):
+        yield Paragraph(COARSE, "httpbed explain DIR", FINER)
+    if left := every - len(outlines):
+        begin = f"Not divided here: {left} of {every} treatments."
+        yield Paragraph(begin, "httpbed explain DIR", "divides them, or says why it cannot.")
 
 
 def _summaries(outlines: Sequence[Divided], name: Namer) -> Iterator[Sentence]:

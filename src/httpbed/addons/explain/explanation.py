@@ -141,8 +141,8 @@ class Divided(Place):
         if self.outcome == "completed":
             return time
         if self.outcome == CUT_OFF:
-            return f"The file ends within the connection; divided are its first {time}"
-        return f"The trial {self.outcome}; divided are its first {time}"
+            return f"The file ends within the connection; its first {time} are divided"
+        return f"The trial {self.outcome}; its first {time} are divided"
 
     def _how(self, name: str) -> str:
         cause = BY_NAME[name]

@@ -73,6 +73,8 @@ def describe(
     """
     given = {way: _given(options, way) for way in (BOTH, *WAYS)}
     for way, file in zip(WAYS, traces or (), strict=False):
+        if file == "--":  # the option took the end of the options for its second file
+            raise ConfigError([Mistake("--trace", "needs two files", "name one for each way")])
         given[way][_TRACE] = OptionValue(file, "--trace")
     mistakes = [*_twice(given), *_settle(given, _profile_rates(profile))]
     files, wrong = _read_files(given)

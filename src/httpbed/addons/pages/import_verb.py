@@ -75,7 +75,7 @@ def command(
     mistakes = list[Mistake]()
     claimed = Claims()
     with collected(mistakes):
-        claimed = Claims(**_values(_pairs(claims)))
+        claimed = Claims(**_values(claims))
     with collected(mistakes):
         imported = har_import.read(files, claimed)
     require_none(mistakes)
@@ -105,27 +105,19 @@ _CLAIMS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 """Name of a claim -> its field in an audit's claims, and its parser."""
 
 
-def _pairs(words: Sequence[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    mistakes = []
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or name not in _CLAIMS:
-            remedy = f"write NAME=VALUE; NAME is one of {', '.join(_CLAIMS)}"
-            mistakes.append(Mistake("--claim", f"{word!r} is not a known claim", remedy))
-        elif name in found:
-            mistakes.append(Mistake("--claim", f"{name} is claimed twice", "keep one of them"))
-        found[name] = value
-    require_none(mistakes)
-    return found
-
-
-def _values(texts: Mapping[str, str]) -> dict[str, Any]:
+def _values(words: Sequence[str]) -> dict[str, Any]:
     """Return the claims as the fields of an audit's claims."""
     values: dict[str, Any] = {}
     mistakes = []
-    for name, text in texts.items():
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or name not in _CLAIMS:
+            remedy = f"write NAME=VALUE; NAME is one of {', '.join(_CLAIMS)}"
+            mistakes.append(Mistake("--claim", f"{word!r} is not a known claim", remedy))
+            continue
         field, parse = _CLAIMS[name]
+        if field in values:
+            mistakes.append(Mistake("--claim", f"{name} is claimed twice", "keep one of them"))
         try:
             values[field] = parse(text)
         except RejectedValueError as error:

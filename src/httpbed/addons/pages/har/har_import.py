@@ -104,7 +104,7 @@ def _load(one: ImportedLoad) -> Iterator[str]:
         yield f"  {name:<{width}}  {value}"
     yield "  audit"
     for finding in one.findings:
-        yield f"    {finding.about:<20} {finding.verdict:<15} {_audit_text(finding)}"
+        yield f"    {finding.about:<21} {finding.verdict:<15} {_audit_text(finding)}"
 
 
 def _metrics(observations: Sequence[Observation]) -> Iterator[tuple[str, str]]:
