@@ -83,14 +83,14 @@ class WindowSender:
         self._open.add(packet)
         first = 1 + packet * PAYLOAD
         if len(self._sent) in self.lost:
-            self._sent.append((at, -1, -1, -1, SIZE, PAYLOAD, first))
+            self._sent.append((at, -1, -1, -1, PAYLOAD, first))
             self._missing.append(packet)
             heapq.heappush(self._events, (at + self.timeout, TIMER))
             return
         begun = max(at, self._busy)
         self._busy = begun + TRANSMISSION
         arrived = self._busy + DELAY
-        self._sent.append((at, begun, self._busy, arrived, SIZE, PAYLOAD, first))
+        self._sent.append((at, begun, self._busy, arrived, PAYLOAD, first))
         self._seen.add(packet)
         expected = 1 + PAYLOAD * next(one for one in range(FAR) if one not in self._seen)
         left = arrived + self.ack_delay
@@ -99,12 +99,12 @@ class WindowSender:
 
     def _made(self) -> Transfer:
         """Return the packets, with the handshake's before them."""
-        replies = [(at, at, at, at + DELAY, 52, 0, 0) for at in (DELAY, ROUND_TRIP + DELAY)]
+        replies = [(at, at, at, at + DELAY, 0, 0) for at in (DELAY, ROUND_TRIP + DELAY)]
         data = np.array([*replies, *self._sent], dtype=np.int64)
         hello = [(at, at + DELAY, 0, self.advertised) for at in (0, ROUND_TRIP, REQUEST)]
         answers = np.array([*hello, *sorted(self._answers)], dtype=np.int64)
         left, heard, expected, edge = answers.T
-        sent, begun, done, arrived, size, payload, first = data.T
+        sent, begun, done, arrived, payload, first = data.T
         said = np.zeros_like(left)
         said[1:3] = 200, 300
         none = np.zeros_like
@@ -116,7 +116,6 @@ class WindowSender:
                 begun,
                 done,
                 arrived,
-                size,
                 payload,
                 first,
                 none(sent),
@@ -129,7 +128,6 @@ class WindowSender:
                 left,
                 left,
                 heard,
-                none(left),
                 said,
                 none(left),
                 expected,
@@ -139,7 +137,7 @@ class WindowSender:
             others=(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
             path=Path(RATE, ROUND_TRIP),
             body_bytes=self.packets * PAYLOAD,
-            clock="virtual",
+            reaction_ns=200_000,
             ended=int(arrived.max()) + MS,
             request=REQUEST,
         )
@@ -199,12 +197,13 @@ def timeline(transfer: Transfer, width: int) -> dict[str, Any]:
         places = np.minimum(times // width, count - 1)
         return np.bincount(places, values, count).astype(np.int64)
 
-    answered = summed(known[whole], data.bytes[whole])
-    waits = summed(known[whole], data.bytes[whole] * (known[whole] - data.entered[whole]) // 1000)
+    sizes = np.full(len(data), SIZE)
+    answered = summed(known[whole], sizes[whole])
+    waits = summed(known[whole], SIZE * (known[whole] - data.entered[whole]) // 1000)
     return {
         "bin_ns": width,
-        "sent_bytes": summed(data.entered, data.bytes).tolist(),
-        "delivered_bytes": summed(data.arrived[whole], data.bytes[whole]).tolist(),
+        "sent_bytes": summed(data.entered, sizes).tolist(),
+        "delivered_bytes": summed(data.arrived[whole], sizes[whole]).tolist(),
         "answered_bytes": answered.tolist(),
         "dropped_packets": summed(
             data.entered[~whole], np.ones(int((~whole).sum()), dtype=np.int64)

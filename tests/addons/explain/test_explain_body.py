@@ -10,8 +10,8 @@ import pytest
 import stored_campaigns
 from httpbed.addons.explain import explain_body, page_report
 from httpbed.addons.explain.again import Again, ladders, loaded_trials
-from httpbed.addons.explain.explain_report import Shown
-from httpbed.addons.explain.explanation import Unexplained
+from httpbed.addons.explain.explain_report import ShownTransfers
+from httpbed.addons.explain.explanation import Unexplained, of_attempt
 from httpbed.addons.explain.page_report import Row, ShownLoads, Unread
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.browser_load import BrowserLoad
@@ -75,9 +75,7 @@ def test_a_campaign_without_any_readable_load_is_a_mistake(tmp_path: Path) -> No
     results = page_campaign(tmp_path, only={"http_version": "none"})
     rows = [*attempts.valid(results)]
     with pytest.raises(ConfigError) as refused:
-        explain_body._explain_pages(
-            results, rows, None, "text", CATALOG, tries=False, is_pair=False
-        )
+        explain_body.run(results, rows, None, CATALOG, is_pair=False, tries=False, form="text")
     (mistake,) = refused.value.mistakes
     assert mistake.place == str(results.directory)
     assert mistake.remedy
@@ -102,7 +100,8 @@ def test_a_trial_beyond_the_campaigns_first_scale_runs_again(tmp_path: Path) -> 
 
 def test_nothing_runs_again_where_no_trial_could_be_divided(tmp_path: Path) -> None:
     results = page_campaign(tmp_path / "campaign", only={"http_version": "none"})
-    assert ladders(results, [], Again(CATALOG, tmp_path / "again", tmp_path, ONE, None)) == {}
+    how = Again(CATALOG, tmp_path / "again", tmp_path, ONE, None)
+    assert ladders(results, [], how, None, of_attempt) == {}
     assert not (tmp_path / "again").exists()
 
 
@@ -111,7 +110,7 @@ def test_trials_that_cannot_be_divided_have_no_table(
 ) -> None:
     results = page_campaign(tmp_path)
     why = Unexplained(1, "a", {"http_version": "2"}, 1, "it kept no packets")
-    document = Shown(results, [why]).document(draws=False)
+    document = ShownTransfers(results, [why.levels], [why]).document(draws=False)
     terminal_report.show(document, None, terminal.console())
     for text in (capsys.readouterr().out, markdown.render(document)):
         assert "cannot be divided: it kept no packets" in text
@@ -136,7 +135,7 @@ def test_the_page_follows_no_link_out_of_a_campaign(
     own.write_text("mine")
     page = results.directory / explain_body.REPORT
     page.symlink_to(own)
-    explain_body._print(Shown(results, []), "text", results.directory)
+    explain_body._print(ShownTransfers(results, [], []), "text", results.directory)
     assert own.read_text() == "mine"
     assert not page.is_symlink()
     assert str(page) in capsys.readouterr().out

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from httpbed.addons.explain import qlog_trace
-from httpbed.addons.explain.explanation import Explained
-from httpbed.addons.explain.foreign import evidence_file, foreign_body
+from httpbed.addons.explain.foreign import evidence_file
 from httpbed.addons.explain.foreign.evidence_file import Evidence
 from httpbed.addons.explain.transfer import Transfer
 from httpbed.base.errors import ConfigError
@@ -31,18 +30,12 @@ def read(folder: Path, text: str) -> Evidence:
     path = folder / "trace.qlog"
     path.write_text(text)
     assert evidence_file.kind_of(path) == "qlog"
-    return foreign_body.read(path, catalogs.load(), None)
-
-
-def only(found: Evidence) -> Explained:
-    (one,) = found.found
-    assert isinstance(one, Explained)
-    return one
+    return evidence_file.of_qlog(path, catalogs.load(), None)
 
 
 @pytest.mark.parametrize("form", [sequence, whole])
 def test_frames_make_a_receivers_window_seen(tmp_path: Path, form: Any) -> None:
-    one = only(read(tmp_path, form(records(held(), "server"), "server")))
+    one = read(tmp_path, form(records(held(), "server"), "server")).answer
     costs = one.division.costs()
     assert costs["receiver's window"] > 0.5 * one.division.whole
     assert one.division.seen("receiver's window") > 0.9 * costs["receiver's window"]
@@ -50,14 +43,14 @@ def test_frames_make_a_receivers_window_seen(tmp_path: Path, form: Any) -> None:
         {**event, "data": {}} if "parameters" in event["name"] else event
         for event in records(held(), "server", limits=False)
     ]
-    blind = only(read(tmp_path, form(without, "server")))
+    blind = read(tmp_path, form(without, "server")).answer
     assert "receiver's window" not in blind.division.costs()
     assert blind.division.costs()["fixed window"] > 0.5 * blind.division.whole
 
 
 def test_numbers_that_never_come_are_losses_at_a_client(tmp_path: Path) -> None:
     lost = (40, 90, 91)
-    one = only(read(tmp_path, sequence(records(held(lost), "client"), "client")))
+    one = read(tmp_path, sequence(records(held(lost), "client"), "client")).answer
     assert int(one.transfer.data.lost.sum()) == len(lost)
 
 
@@ -65,7 +58,7 @@ def test_a_qlog_that_is_cut_off_is_read_up_to_there(tmp_path: Path) -> None:
     text = sequence(records(held(), "server"), "server")
     found = read(tmp_path, text[: len(text) // 2])
     assert any("cut off" in note for note in found.notes)
-    assert only(found).division.whole > 0
+    assert found.answer.division.whole > 0
 
 
 def test_damage_within_a_qlog_is_said(tmp_path: Path) -> None:

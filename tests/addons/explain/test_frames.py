@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from httpbed.addons.explain import explanation
+from httpbed.addons.explain import qlog_trace
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.transfer import Transfer
 from quic_records import ANSWER_BYTES, Vantage, records, sequence
@@ -25,7 +25,7 @@ def held() -> Transfer:
 def kept(folder: Path, part: Vantage, text: str) -> Transfer:
     (folder / part).mkdir()
     (folder / part / "trace.sqlog").write_text(text)
-    return explanation.with_credit(held(), folder, PARTS)
+    return qlog_trace.with_credit(held(), folder, PARTS)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -59,7 +59,7 @@ def test_a_link_in_place_of_a_qlog_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(sequence(records(held(), "client"), "client"))
     (tmp_path / "client").mkdir()
     (tmp_path / "client/trace.sqlog").symlink_to(tmp_path / "secret")
-    assert not explanation.with_credit(held(), tmp_path, PARTS).has_credit
+    assert not qlog_trace.with_credit(held(), tmp_path, PARTS).has_credit
 
 
 def test_a_qlog_that_is_cut_off_gives_what_it_has(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from httpbed.addons.explain import kernel_account
-from httpbed.addons.explain.kernel_account import MS, KernelAccount
+from httpbed.addons.explain.explanation import MS, KernelAccount, kernel_account
 
 RECORDED = """\
 ESTAB 0      1885   10.77.0.2:443 10.77.0.1:39282
@@ -14,15 +13,15 @@ ESTAB 0      0      10.77.0.2:443 10.77.0.1:42518
 
 
 def test_the_busiest_socket_is_the_one_that_is_explained() -> None:
-    assert kernel_account.of(RECORDED) == KernelAccount(575 * MS, 250 * MS, 0)
+    assert kernel_account(RECORDED) == KernelAccount(575 * MS, 250 * MS, 0)
 
 
 def test_each_count_is_read() -> None:
-    assert kernel_account.of(
-        RECORDED.split("42516", maxsplit=1)[0] + RECORDED.split("42518")[1]
-    ) == (KernelAccount(20 * MS, 4 * MS, 8 * MS))
+    assert kernel_account(RECORDED.split("42516", maxsplit=1)[0] + RECORDED.split("42518")[1]) == (
+        KernelAccount(20 * MS, 4 * MS, 8 * MS)
+    )
 
 
 def test_a_kernel_that_counts_nothing_has_no_account() -> None:
-    assert kernel_account.of(RECORDED.splitlines()[1]) is None
-    assert kernel_account.of("") is None
+    assert kernel_account(RECORDED.splitlines()[1]) is None
+    assert kernel_account("") is None

@@ -57,8 +57,7 @@ def load(transfer: Transfer, bodies: int = 1) -> BrowserLoad:
 
 def held(transfer: Transfer, bodies: int = 1, described: Scenario | None = None) -> HeldLoad | None:
     loaded, described = load(transfer, bodies), described or scenario()
-    timeline = page_windows.timeline_in(result(transfer), loaded, described)
-    return page_windows.of_load(timeline, loaded, described, CATALOG)
+    return page_windows.of_load(result(transfer), loaded, described, CATALOG)
 
 
 @pytest.mark.parametrize("bodies", [1, 2])
@@ -109,4 +108,4 @@ def test_only_a_window_below_what_the_path_holds_can_hold_a_body(buffer: str, ca
 def test_a_damaged_result_says_nothing(damage: dict[str, Any]) -> None:
     transfer = WindowSender(400, lambda _: 10).transfer()
     with pytest.raises(NoTransferError):
-        page_windows.timeline_in(result(transfer) | damage, load(transfer), scenario())
+        page_windows.of_load(result(transfer) | damage, load(transfer), scenario(), CATALOG)

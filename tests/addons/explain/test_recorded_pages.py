@@ -155,7 +155,7 @@ def test_the_page_has_each_response_with_its_causes_and_what_was_lifted(tmp_path
     rung = Rung(Lift("fixed window", "a larger buffer", {}), one, lifted)
     results = page_campaign(tmp_path / "campaign", only={"http_version": "none"})
     shown = ShownLoads(results, [one.levels], [ShownLoad(one.path, one, None)], [])
-    shown = shown.lifted({(one.block, one.trial): [rung]})
+    shown = replace(shown, ladders={(one.block, one.trial): [rung]})
     document = shown.document(draws=True)
     assert "| fixed window | 863 ms (52 %) |" in markdown.render(document)
     tables = {
@@ -190,7 +190,7 @@ def test_a_pair_says_what_the_causes_differ_by_and_what_was_lifted_of_that(tmp_p
     loads = [ShownLoad(one.path, one, None) for one in (fast, slow)]
     shown = ShownLoads(results, [fast.levels, slow.levels], loads, [])
     rung = Rung(Lift("congestion window", "a longer queue", {}), slow, lifted)
-    texts = [*map(str, shown.lifted({(1, "s"): [rung]}).document(draws=False).answer)]
+    texts = [*map(str, replace(shown, ladders={(1, "s"): [rung]}).document(draws=False).answer)]
     by_cause = texts[-2].partition("By cause: ")[2]
     assert "congestion window" in by_cause
     assert "With all of that" in texts[-1]

@@ -26,13 +26,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from httpbed.addons.explain.difference import Difference
-from httpbed.addons.explain.explanation import (
-    Explained,
-    Place,
-    Remains,
-    Unexplained,
-    of_attempt,
-)
+from httpbed.addons.explain.explanation import Explained, Place, Remains, Unexplained
 from httpbed.addons.explain.lifts import Document, Lift, Rung, lifts
 from httpbed.base.clock import Clock
 from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
@@ -54,9 +48,6 @@ from httpbed.store.results import Results
 from httpbed.trial.attempt_plan import CampaignSetup, PlanOptions
 from httpbed.trial.verdict import AttemptId
 
-KEPT = frozenset({"packets"})
-WITH_FRAMES = KEPT | {"qlog"}
-"""In virtual time, where writing a qlog takes none."""
 SUFFIX = "-explained"
 VIRTUAL_SUFFIX = "-virtual"
 Chosen = tuple[int, TreatmentKey]
@@ -77,8 +68,6 @@ class Again:
     """None: the clock of the trials themselves."""
     is_own_place: bool = False
     """Whether the user chose no folder."""
-    kept: frozenset[str] = KEPT
-    """What the trials keep."""
 
 
 def folder_of(directory: Path) -> Path:
@@ -94,7 +83,6 @@ def exact(results: Results, chosen: Collection[Chosen], how: Again) -> Again:
     """
     if how.clock is not None or results.manifest.get("clock", "real") != "real":
         return how
-    settings = run_verb.settings(keep=how.kept)
     place = how.directory.with_name(how.directory.name + VIRTUAL_SUFFIX)
     in_virtual = replace(
         how, clock="virtual", directory=place if how.is_own_place else how.directory
@@ -102,6 +90,7 @@ def exact(results: Results, chosen: Collection[Chosen], how: Again) -> Again:
     try:
         loaded = loaded_trials(results, chosen, in_virtual)
         real = loaded_trials(results, chosen, how)
+        settings = run_verb.settings(keep=kept(loaded))
         obstacle = clock_choice.obstacle_to_virtual(loaded, real, how.catalog, settings)
     except (ConfigError, HostError) as error:
         obstacle = "; ".join(str(error).splitlines())
@@ -119,7 +108,7 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
     :raises HostError: when this machine cannot run them.
     """
     loaded = loaded_trials(results, chosen, how)
-    settings = run_verb.settings(keep=kept(loaded, how), jobs=how.jobs)
+    settings = run_verb.settings(keep=kept(loaded), jobs=how.jobs)
     for addition in CAMPAIGN_ADDITIONS.provided():
         addition.refuse(loaded, settings)
     preparation.require_machine(loaded)
@@ -132,10 +121,10 @@ def run(results: Results, chosen: Collection[Chosen], how: Again) -> None:
         work.finish(tell=reporter.report)
 
 
-def kept(loaded: LoadedExperiment, how: Again) -> frozenset[str]:
-    """Return what trials keep."""
+def kept(loaded: LoadedExperiment) -> frozenset[str]:
+    """Return what trials keep: qlogs as well in virtual time, where writing them takes none."""
     is_virtual = loaded.experiment.clock == "virtual"
-    return WITH_FRAMES if is_virtual and how.kept == KEPT else how.kept
+    return frozenset({"packets", "qlog"} if is_virtual else {"packets"})
 
 
 def loaded_trials(results: Results, chosen: Collection[Chosen], how: Again) -> LoadedExperiment:
@@ -175,9 +164,8 @@ def ladders(
     results: Results,
     climbing: Sequence[Explained],
     how: Again,
-    towards: Explained | None = None,
-    *,
-    read: Reader = of_attempt,
+    towards: Explained | None,
+    read: Reader,
 ) -> dict[tuple[int, str], list[Rung]]:
     """Climb the ladder of each trial, to no limit or ``towards`` a faster one; by block and trial.
 
@@ -189,7 +177,7 @@ def ladders(
     if not climbing:  # none could be divided, or two took the same time
         return {}
     loaded = loaded_trials(results, {explained.cell for explained in climbing}, how)
-    options = PlanOptions(keep=kept(loaded, how), backend=backend.choose(None))
+    options = PlanOptions(keep=kept(loaded), backend=backend.choose(None))
     setup = campaign_setup.make_setup(loaded, how.catalog, options, say=say)
     trials = {(trial.block, treatment_key(trial.levels)): trial for trial in loaded.trials}
     rungs = dict[tuple[int, str], list[Rung]]()

@@ -476,7 +476,25 @@ class _Options:
         return numbers
 
 
-def window_scale(answers: Headers, data: Headers) -> int:
-    """Return the scale of the client's window: only if both SYNs have the option (RFC 7323)."""
-    offered = [headers.scale[headers.scale >= 0] for headers in (answers, data)]
-    return int(offered[0][0]) if all(len(one) for one in offered) else 0
+def unwrapped(numbers: Numbers) -> Numbers:
+    """Return TCP's numbers or timestamps without their wrap at 2^32 (RFC 9293, 3.4)."""
+    return np.asarray(np.unwrap(numbers, period=1 << 32), dtype=np.int64)
+
+
+def tcp_numbers(data: Headers, answers: Headers) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return TCP's numbers without their wrap at 2^32, each from 0 at its SYN.
+
+    They are the first byte of each packet of ``data``, that of each of ``answers``, the byte that
+    an answer expects next, and the first one that it does not yet accept.
+    """
+    first, said = (unwrapped(flow.sequence) - flow.sequence[:1] for flow in (data, answers))
+    expected = np.zeros(len(answers), dtype=np.int64)
+    known = np.flatnonzero(answers.acknowledgement)
+    if len(data):
+        values = np.concatenate([data.sequence[:1], answers.acknowledgement[known]])
+        expected[known] = unwrapped(values)[1:] - data.sequence[0]
+    # A window is scaled only if both SYNs have the option (RFC 7323).
+    offered = [flow.scale[flow.scale >= 0] for flow in (answers, data)]
+    scale = offered[0][0] if all(len(one) for one in offered) else 0
+    window = answers.window << np.where(answers.flags & SYN > 0, 0, scale)
+    return first + (data.flags & SYN > 0), said, expected, expected + window

@@ -41,7 +41,7 @@ class Difference:
     def causes(self) -> list[tuple[str, int]]:
         """Each cause with its part of the difference in ns, the largest first."""
         before, after = self.fast.division.costs(), self.slow.division.costs()
-        parts = [(name, after.get(name, 0) - before.get(name, 0)) for name in BY_NAME]
+        parts = [(name, after[name] - before[name]) for name in BY_NAME]
         return sorted((part for part in parts if part[1]), key=lambda one: -abs(one[1]))
 
     def named(self) -> str:

@@ -49,6 +49,7 @@ whole.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -98,16 +99,20 @@ class Division:
     rounds: Rounds | None
     """None without an answer."""
 
-    @property
+    @cached_property
     def whole(self) -> int:
-        """The transfer's time in ns."""
-        return self.periods[-1].end if self.periods else 0
+        """The time of all periods in ns."""
+        return sum(period.lasts for period in self.periods)
 
-    def costs(self) -> dict[str, int]:
+    def share(self, ns: int) -> float:
+        """Return a time as a share of the whole."""
+        return ns / max(1, self.whole)
+
+    def costs(self) -> Counter[str]:
         """Return the ns of each cause that occurs, in the order of the taxonomy."""
         return _totals(self.periods)
 
-    def forces(self) -> dict[str, int]:
+    def forces(self) -> Counter[str]:
         """Return for how many ns each cause was in force."""
         return _totals(self.in_force)
 
@@ -120,11 +125,20 @@ class Division:
         )
 
 
-def _totals(periods: Iterable[Period]) -> dict[str, int]:
-    totals = dict.fromkeys(BY_NAME, 0)
+def _totals(periods: Iterable[Period]) -> Counter[str]:
+    totals = Counter[str]()
     for period in periods:
         totals[period.cause] += period.lasts
-    return {name: total for name, total in totals.items() if total}
+    return Counter({name: totals[name] for name in BY_NAME if totals[name]})
+
+
+def largest_shares(divisions: Iterable[Division], *, in_force: bool = False) -> dict[str, float]:
+    """Return the largest share of each cause in any division, in the order of the taxonomy."""
+    shares = dict.fromkeys(BY_NAME, 0.0)
+    for division in divisions:
+        for name, ns in (division.forces() if in_force else division.costs()).items():
+            shares[name] = max(shares[name], division.share(ns))
+    return shares
 
 
 def divide(transfer: Transfer) -> Division:

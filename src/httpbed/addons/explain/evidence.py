@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +25,18 @@ from httpbed.addons.explain import capture, qlog_trace
 from httpbed.addons.explain.capture import Headers
 from httpbed.addons.explain.qlog_trace import Trace
 from httpbed.addons.explain.transfer import (
-    FAR,
     NS,
-    Flags,
     Numbers,
     Sent,
     Transfer,
-    following,
-    unwrapped,
 )
 from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
+from httpbed.base.clock import Clock
 from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.workload import other_end
+from httpbed.experiment.workload import Sender, other_end
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 
@@ -50,8 +45,9 @@ LINK_CONFIGURATION = "link.json"
 MAX_BYTES = 2**31
 """Largest capture that is read; 30 million full packets have 45 GB."""
 MAX_KEYLOG_BYTES = 2**20
-
-
+REACTION_NS: Mapping[Clock, int] = {"real": 1_000_000, "virtual": 200_000}
+"""Longest reaction of a host. In virtual time computing takes none; what is left are stamps of
+packets in one batch."""
 AGAIN = "explain without --no-run runs it again"
 
 
@@ -60,7 +56,7 @@ class NoTransferError(ValueError):
 
 
 def read(
-    artifacts: Path, scenario: Scenario, clock: Any, request_s: float | None, *, is_over: bool
+    artifacts: Path, scenario: Scenario, clock: Clock, request_s: float | None, *, is_over: bool
 ) -> Transfer:
     """Read the connection of an attempt that carried most of the bodies.
 
@@ -94,28 +90,178 @@ def refuse(scenario: Scenario) -> None:
 class Recorded:
     """The packets of an attempt, and its client's connections."""
 
+    artifacts: Path
+    scenario: Scenario
+    clock: Clock
+    configuration: Mapping[str, Any]
+    """Of the emulator: its links."""
+    log: PacketLog
+    headers: Headers
+    route: tuple[int, ...]
+    """Directions of all links towards the receiver, in the order in which data travels."""
+    narrow: int
+    """The one of them at which packets are watched."""
     connections: Sequence[Mapping[str, Any]]
     """As the emulator counted them on the narrowest link; the client sent a packet in each."""
     origin: int
     """The client's first packet, in ns on the emulator's clock."""
-    _reading: _Reading
+    start: int
+    """The same in ns since the emulator's start."""
 
     def transfer(self, connection: Mapping[str, Any]) -> Transfer:
         """Return a connection's packets, up to its last one, with what else the link carried.
 
         :raises NoTransferError: when its packets cannot be followed.
         """
-        found = self._reading.transfer(connection)
+        is_tcp, sender = connection["protocol"] == "tcp", self.scenario.workload.sender
+        back = [one ^ 1 for one in reversed(self.route)]
+        data, data_headers, others = self._flow(connection, self.route, sender)
+        answers, answer_headers, _ = self._flow(connection, back, other_end(sender))
+        if is_tcp:
+            first, said, known, edge = capture.tcp_numbers(data_headers, answer_headers)
+            data = replace(data, first=first, end=first + data.payload)
+            answers = replace(answers, first=said, acknowledged=known, edge=edge)
         handshake = connection.get("handshake_ns")
         last = max(connection["client_last_ns"] or 0, connection["server_last_ns"] or 0)
-        return replace(
-            found,
-            request=None if handshake is None else int(handshake) - self.origin,
+        transfer = Transfer(
+            protocol="tcp" if is_tcp else "quic",
+            data=data,
+            answers=answers,
+            others=others,
+            path=self._path(),
+            body_bytes=self.scenario.workload.body_bytes() or 0,
+            reaction_ns=REACTION_NS[self.clock],
+            sender=sender,
             ended=int(last) - self.origin,
+            request=None if handshake is None else int(handshake) - self.origin,
+            others_are_own=not self.scenario.competitors,
+        )
+        if is_tcp:
+            return transfer
+        hop = self.scenario.hops()[0]
+        transfer = self._decrypted(transfer, (data_headers, answer_headers))
+        return qlog_trace.with_credit(transfer, self.artifacts, (hop.client, hop.server))
+
+    def _flow(
+        self, connection: Mapping[str, Any], directions: Sequence[int], end: Sender
+    ) -> tuple[Sent, Headers, tuple[Numbers, Numbers]]:
+        """Follow the packets of an end of a connection along its path.
+
+        Also return their headers, and when the narrowest link served other packets.
+        """
+        protocol = capture.TCP if connection["protocol"] == "tcp" else capture.UDP
+        port = int(connection["client"].rpartition(":")[2])
+        rows, headers = list[PacketLog](), list[Headers]()
+        served = others = (np.zeros(0, dtype=np.int64),) * 2
+        for direction in directions:
+            every = self.log.originals(direction)
+            found = self._headers(direction, every)
+            ports = found.source_port if end == "client" else found.destination_port
+            is_own = (found.protocol == protocol) & (ports == port)
+            rows.append(every.where(is_own))
+            headers.append(found.where(is_own))
+            if direction // 2 == self.narrow // 2:
+                begun, done = self._service(every, direction)
+                served = begun[is_own], done[is_own]
+                other = np.flatnonzero(~is_own & (done >= 0))
+                other = other[np.argsort(begun[other], kind="stable")]
+                others = begun[other], done[other]
+                place = len(rows) - 1
+        try:
+            path = along(rows)
+        except DifferentPacketsError:
+            reason = "its path has links that carry different packets of it, or copy them"
+            raise NoTransferError(reason) from None
+        sent = rows[0].in_ns - self.start
+        entered, left = path.entered(place), path.left(-1)
+        begun, done = (path.on(place, times) for times in served)
+        is_whole, none = left >= 0, np.zeros(len(sent), dtype=np.int64)
+        packets = Sent(
+            sent=sent,
+            entered=np.where(entered >= 0, entered - self.start, sent),
+            begun=np.where(is_whole, begun, -1),
+            done=np.where(is_whole, done, -1),
+            arrived=np.where(is_whole, left - self.start, -1),
+            payload=headers[0].payload,
+            first=none,
+            acknowledged=none,
+            edge=none,
+            end=none,
+        )
+        return packets, headers[0], others
+
+    def _decrypted(self, transfer: Transfer, flows: Sequence[Headers]) -> Transfer:
+        """Return a transfer of QUIC with its flow control, if secrets of it were kept.
+
+        ``flows`` are the headers of its data and of its answers.
+        """
+        try:
+            keylog = untrusted_files.text(self.artifacts / KEYS, most=MAX_KEYLOG_BYTES)
+        except (OSError, ValueError):
+            return transfer
+        from httpbed.addons.explain import decryption  # slow, and most trials keep no secrets
+
+        with capture.mapped(self.artifacts / CAPTURE) as raw:
+            datagrams = [
+                [bytes(raw[begin:end]) for begin, end in headers.payload_places()]
+                for headers in flows
+            ]
+        ids = [decryption.connection_id_bytes(flow) for flow in datagrams]
+        sent, answered = (
+            None if of_other is None else decryption.packets(flow, known, of_other)
+            for flow, known, of_other in zip(
+                datagrams,
+                [decryption.secrets(keylog, end) for end in (transfer.sender, transfer.receiver)],
+                reversed(ids),
+                strict=True,
+            )
+        )
+        if sent is None or answered is None:
+            return transfer
+        trace = Trace(transfer.sender == "server")
+        return qlog_trace.credited(transfer, trace, sent, answered)
+
+    def _headers(self, direction: int, rows: PacketLog) -> Headers:
+        """Return the headers of a direction's packets."""
+        headers = self.headers.of(direction)
+        if len(rows) and int(rows.number.max()) >= len(headers):
+            raise NoTransferError("its packet log and its capture differ")
+        return headers.where(rows.number)
+
+    def _service(self, rows: PacketLog, direction: int) -> tuple[Numbers, Numbers]:
+        """Return when the link began and finished each packet; -1 for dropped ones."""
+        described = self.configuration["links"][direction // 2]["directions"][direction % 2]
+        entered = rows.in_ns - self.start
+        left = np.flatnonzero(rows.out_ns >= 0)
+        begun, done = np.full(len(rows), -1), np.full(len(rows), -1)
+        delays = self.scenario.topology.links[direction // 2].delays(direction % 2)
+        if len(delays) == 1 and not described["jitter"] and not described["reordering"]:
+            finished = rows.out_ns[left] - self.start - int(described["delay_ns"])
+            order = left[np.argsort(finished, kind="stable")]
+            ends = np.sort(finished)
+            starts = np.maximum(entered[order], np.concatenate([[-(1 << 62)], ends[:-1]]))
+            begun[order], done[order] = np.minimum(starts, ends), ends
+            return begun, done
+        rate = (described["rate"] or {}).get("bit_s")
+        free_at = -(1 << 62)
+        for index in left[np.argsort(entered[left], kind="stable")].tolist():
+            size = int(rows.bytes[index]) + int(described["overhead_bytes"])
+            begun[index] = max(int(entered[index]), free_at)
+            free_at = int(begun[index]) + (size * BITS * NS // int(rate) if rate else 0)
+            done[index] = free_at
+        return begun, done
+
+    def _path(self) -> NetworkPath:
+        links = self.scenario.topology.links
+        direction = links[self.narrow // 2].directions()[self.narrow % 2]
+        used = [links[one // 2] for one in self.route]
+        return NetworkPath(
+            rate_bit_s=direction.mean_bit_s(),
+            round_trip_ns=round(sum(link.rtt_s() for link in used) * NS),
         )
 
 
-def recorded(artifacts: Path, scenario: Scenario, clock: Any) -> Recorded:
+def recorded(artifacts: Path, scenario: Scenario, clock: Clock) -> Recorded:
     """Read the packets that an attempt kept.
 
     :raises NoTransferError: when it kept none, or none of its client.
@@ -123,36 +269,20 @@ def recorded(artifacts: Path, scenario: Scenario, clock: Any) -> Recorded:
     result = json_object(artifacts / LINK_RESULT)
     configuration = json_object(artifacts / LINK_CONFIGURATION)
     log, headers = _packets(artifacts)
-    watched = _watched(scenario)
-    near = _near(result, watched)
-    origin = min(int(one["client_first_ns"]) for one in near)
-    start = origin - int(result["started_ns"])
-    reading = _Reading(artifacts, scenario, configuration, log, headers, watched, start, clock)
-    return Recorded(near, origin, reading)
-
-
-@dataclass(frozen=True)
-class _Watched:
-    """The links of a path, and the one at which packets are watched."""
-
-    own_link: str
-    """Name of the client's own link."""
-    narrow: int
-    forward: int
-    """Direction of the narrow link towards the receiver."""
-    route: tuple[int, ...]
-    """Directions of all links towards the receiver, in the order in which data travels."""
-
-
-def _watched(scenario: Scenario) -> _Watched:
-    (narrow, way), *more = vantage_points(scenario).narrow
+    (link, way), *more = vantage_points(scenario).narrow
     if more:
         raise NoTransferError("its client has several links")
+    narrow = 2 * link + way
     passed = scenario.bodies_route(scenario.hops()[0], scenario.workload)
     route = tuple(2 * link + direction for link, direction in passed)
     if scenario.workload.sender == "server":
         route = route[::-1]
-    return _Watched(scenario.link.name, narrow, 2 * narrow + way, route)
+    near = _near(result, scenario.link.name, narrow)
+    origin = min(int(one["client_first_ns"]) for one in near)
+    start = origin - int(result["started_ns"])
+    return Recorded(
+        artifacts, scenario, clock, configuration, log, headers, route, narrow, near, origin, start
+    )
 
 
 def main_connection(
@@ -188,13 +318,13 @@ def _packets(artifacts: Path) -> tuple[PacketLog, Headers]:
         raise NoTransferError(f"its packets cannot be read: {error}") from None
 
 
-def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any]]:
+def _near(result: Mapping[str, Any], own_link: str, narrow: int) -> list[Mapping[str, Any]]:
     """Return the client's connections on the narrow link, in which it sent a packet.
 
     Competitors may share that link, and no competitor shares the client's own.
     """
-    clients = {one["client"] for one in result["connections"] if one["link"] == watched.own_link}
-    name = result["directions"][watched.forward]["link"]
+    clients = {one["client"] for one in result["connections"] if one["link"] == own_link}
+    name = result["directions"][narrow]["link"]
     near = [
         one
         for one in result["connections"]
@@ -204,213 +334,6 @@ def _near(result: Mapping[str, Any], watched: _Watched) -> list[Mapping[str, Any
         reason = "its client sent nothing; httpbed report --trial shows what it printed"
         raise NoTransferError(reason)
     return near
-
-
-@dataclass(frozen=True)
-class _Reading:
-    artifacts: Path
-    scenario: Scenario
-    configuration: Mapping[str, Any]
-    log: PacketLog
-    headers: Headers
-    watched: _Watched
-    start: int
-    clock: Any
-
-    def transfer(self, connection: Mapping[str, Any]) -> Transfer:
-        """Return a connection's packets, with what else the link carried."""
-        is_tcp = connection["protocol"] == "tcp"
-        protocol = capture.TCP if is_tcp else capture.UDP
-        port = int(connection["client"].rpartition(":")[2])
-        forward, back = self.watched.forward, self.watched.forward ^ 1
-        sender = self.scenario.workload.sender
-        of_client = ("source", "destination") if sender == "client" else ("destination", "source")
-        is_data, is_answer = (partial(_is_of, protocol, port, way) for way in of_client)
-        towards = self.watched.route
-        data_route, data_headers = self._along(towards, is_data)
-        answer_route, answer_headers = self._along(
-            [one ^ 1 for one in reversed(towards)], is_answer
-        )
-        place = towards.index(forward)
-        rows = self.log.originals(forward)
-        is_own = is_data(self._headers(forward, rows))
-        begun, done = self._service(rows, forward)
-        others = ~is_own & (done >= 0)
-        data = self._sent(data_route, data_headers, place, (begun[is_own], done[is_own]))
-        answer_rows = self.log.originals(back)
-        served = self._service(answer_rows, back)
-        is_asked = is_answer(self._headers(back, answer_rows))
-        answers = self._sent(
-            answer_route,
-            answer_headers,
-            len(towards) - 1 - place,
-            (served[0][is_asked], served[1][is_asked]),
-        )
-        blocked: Counter[str] = Counter()
-        if is_tcp:
-            data, answers = _numbered(data, answers, data_headers, answer_headers)
-        else:
-            data, answers, blocked = self._credited(data, answers, data_headers, answer_headers)
-        order = np.argsort(begun[others], kind="stable")
-        kept = self.scenario.workload.body_bytes() or 0
-        return Transfer(
-            protocol="tcp" if is_tcp else "quic",
-            data=data,
-            answers=answers,
-            others=(begun[others][order], done[others][order]),
-            path=self._path(),
-            body_bytes=kept,
-            clock=self.clock,
-            sender=sender,
-            others_are_own=not self.scenario.competitors,
-            has_credit=bool(not is_tcp and answers.edge.any()),
-            blocked=blocked,
-        )
-
-    def _credited(
-        self, data: Sent, answers: Sent, data_headers: Headers, answer_headers: Headers
-    ) -> tuple[Sent, Sent, Counter[str]]:
-        """Return both directions of QUIC with their flow control, if secrets were kept.
-
-        And the frames of a blocked sender.
-        """
-        try:
-            keylog = untrusted_files.text(self.artifacts / KEYS, most=MAX_KEYLOG_BYTES)
-        except (OSError, ValueError):
-            return data, answers, Counter()
-        from httpbed.addons.explain import decryption  # slow, and most trials keep no secrets
-
-        with capture.mapped(self.artifacts / CAPTURE) as raw:
-            datagrams = [
-                [bytes(raw[begin:end]) for begin, end in headers.payload_places()]
-                for headers in (data_headers, answer_headers)
-            ]
-        sender = self.scenario.workload.sender
-        receiver = other_end(sender)
-        ids = [decryption.connection_id_bytes(flow) for flow in datagrams]
-        sent, answered = (
-            None if of_other is None else decryption.packets(flow, known, of_other)
-            for flow, known, of_other in zip(
-                datagrams,
-                [decryption.secrets(keylog, end) for end in (sender, receiver)],
-                reversed(ids),
-                strict=True,
-            )
-        )
-        if sent is None or answered is None:
-            return data, answers, Counter()
-        blocked = qlog_trace.blocked(sent)
-        ends, edges = qlog_trace.credit(Trace(sender == "server"), sent, answered, receiver)
-        if not (edges < FAR).any():
-            return data, answers, blocked
-        return replace(data, end=ends), replace(answers, edge=edges), blocked
-
-    def _along(
-        self, directions: Sequence[int], is_own: Callable[[Headers], Flags]
-    ) -> tuple[Route, Headers]:
-        """Return a connection's packets on a path's directions, with their headers."""
-        rows, headers = list[PacketLog](), list[Headers]()
-        for direction in directions:
-            every = self.log.originals(direction)
-            found = self._headers(direction, every)
-            chosen = is_own(found)
-            rows.append(every.where(chosen))
-            headers.append(found.where(chosen))
-        try:
-            return along(rows), headers[0]
-        except DifferentPacketsError:
-            reason = "its path has links that carry different packets of it, or copy them"
-            raise NoTransferError(reason) from None
-
-    def _headers(self, direction: int, rows: PacketLog) -> Headers:
-        """Return the headers of a direction's packets."""
-        headers = self.headers.of(direction)
-        if len(rows) and int(rows.number.max()) >= len(headers):
-            raise NoTransferError("its packet log and its capture differ")
-        return headers.where(rows.number)
-
-    def _service(self, rows: PacketLog, direction: int) -> tuple[Numbers, Numbers]:
-        """Return when the link began and finished each packet; -1 for dropped ones."""
-        described = self.configuration["links"][direction // 2]["directions"][direction % 2]
-        entered = rows.in_ns - self.start
-        left = np.flatnonzero(rows.out_ns >= 0)
-        begun, done = np.full(len(rows), -1), np.full(len(rows), -1)
-        delays = self.scenario.topology.links[direction // 2].delays(direction % 2)
-        if len(delays) == 1 and not described["jitter"] and not described["reordering"]:
-            finished = rows.out_ns[left] - self.start - int(described["delay_ns"])
-            order = left[np.argsort(finished, kind="stable")]
-            ends = np.sort(finished)
-            starts = np.maximum(entered[order], np.concatenate([[-(1 << 62)], ends[:-1]]))
-            begun[order], done[order] = np.minimum(starts, ends), ends
-            return begun, done
-        rate = (described["rate"] or {}).get("bit_s")
-        free_at = -(1 << 62)
-        for index in left[np.argsort(entered[left], kind="stable")].tolist():
-            size = int(rows.bytes[index]) + int(described["overhead_bytes"])
-            begun[index] = max(int(entered[index]), free_at)
-            free_at = int(begun[index]) + (size * BITS * NS // int(rate) if rate else 0)
-            done[index] = free_at
-        return begun, done
-
-    def _sent(
-        self, path: Route, headers: Headers, place: int, served: tuple[Numbers, Numbers]
-    ) -> Sent:
-        """Return a direction's packets; ``place`` is that of the narrow link on the path."""
-        rows, last = path.rows[0], len(path.rows) - 1
-        sent = rows.in_ns - self.start
-        entered, left = path.entered(place), path.left(last)
-        begun, done = (path.on(place, times) for times in served)
-        is_whole = left >= 0
-        none = np.zeros(len(rows), dtype=np.int64)
-        return Sent(
-            sent=sent,
-            entered=np.where(entered >= 0, entered - self.start, sent),
-            begun=np.where(is_whole, begun, -1),
-            done=np.where(is_whole, done, -1),
-            arrived=np.where(is_whole, left - self.start, -1),
-            bytes=rows.bytes,
-            payload=headers.payload,
-            first=none,
-            acknowledged=none,
-            edge=none,
-            end=none,
-        )
-
-    def _path(self) -> NetworkPath:
-        links = self.scenario.topology.links
-        narrow, way = links[self.watched.narrow], self.watched.forward % 2
-        direction = narrow.directions()[way]
-        used = [links[one // 2] for one in self.watched.route]
-        return NetworkPath(
-            rate_bit_s=direction.mean_bit_s(),
-            round_trip_ns=round(sum(link.rtt_s() for link in used) * NS),
-        )
-
-
-def _is_of(protocol: int, port: int, way: str, headers: Headers) -> Flags:
-    ports: Numbers = getattr(headers, f"{way}_port")
-    found: Flags = (headers.protocol == protocol) & (ports == port)
-    return found
-
-
-def _numbered(
-    data: Sent, answers: Sent, data_headers: Headers, answer_headers: Headers
-) -> tuple[Sent, Sent]:
-    """Return both directions with TCP's numbers, each from 0 at its SYN."""
-    first = unwrapped(data_headers.sequence)
-    own_syn = data_headers.flags & capture.SYN > 0
-    acknowledged = following(answer_headers.acknowledgement, data_headers.sequence)
-    scale = capture.window_scale(answer_headers, data_headers)
-    window = answer_headers.window << np.where(answer_headers.flags & capture.SYN > 0, 0, scale)
-    return (
-        replace(data, first=first + own_syn, end=first + own_syn + data.payload),
-        replace(
-            answers,
-            first=unwrapped(answer_headers.sequence),
-            acknowledged=acknowledged,
-            edge=acknowledged + window,
-        ),
-    )
 
 
 class DifferentPacketsError(ValueError):

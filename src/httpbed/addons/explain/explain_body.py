@@ -19,17 +19,15 @@ from typing import Any
 
 from httpbed.addons.explain import (
     again,
-    difference,
     evidence,
     explain_report,
     page_division,
     page_report,
 )
-from httpbed.addons.explain.again import Again
+from httpbed.addons.explain.again import Again, Reader
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.explain_report import Shown
-from httpbed.addons.explain.explanation import explain, explained, place_of, typical_rows
-from httpbed.addons.explain.lifts import Rung
+from httpbed.addons.explain.explain_report import ShownTransfers
+from httpbed.addons.explain.explanation import explain, of_attempt, place_of, typical_rows
 from httpbed.addons.explain.page_report import ShownLoads
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load.critical_path import goal_of
@@ -82,24 +80,34 @@ def run(
     tries: bool,
     form: str,
 ) -> None:
-    """Explain trials of a campaign; ``how`` says how to run them again, None: not at all."""
-    if all(_is_page(results, row) for row in rows):
-        runs_again = tries or is_pair
-        _explain_pages(results, rows, how, form, catalog, tries=runs_again, is_pair=is_pair)
-        return
-    require_covered(results, rows)
-    if how and (tries or is_pair):
+    """Explain trials of a campaign; ``how`` says how to run them again, None: not at all.
+
+    Loads of pages run again that left nothing, as in an archive, or no packets of slow responses.
+    Of a pair both need packets, and the slower one climbs.
+    """
+    is_of_pages, lifts = all(_is_page(results, row) for row in rows), tries or is_pair
+    if not is_of_pages:
+        require_covered(results, rows)
+    is_archive = is_of_pages and any(loads.read(results, row) is None for row in rows)
+    if how and (lifts or is_archive):
         how = again.exact(results, {place_of(results, row).cell for row in rows}, how)
-    found = _with_packets(results, rows, how, lambda row: not _can_be_read(results, row))
-    answers = [explain(read_from, row, catalog) for read_from, row in found.rows]
-    compared = difference.of(explained(answers)) if is_pair else None
-    ladders = dict[tuple[int, str], list[Rung]]()
-    if how and compared:
-        ladders = again.ladders(results, [compared.slow], how, compared.fast)
-    elif how and tries and not is_pair:
-        ladders = again.ladders(results, explained(answers), how)
-    shown = Shown(results, answers, found.notes, ladders, is_pair=is_pair)
-    _print(shown, form, found.directory)
+    shown: ShownTransfers | ShownLoads
+    read: Reader
+    if is_of_pages:
+        is_missing = partial(page_report.needs_packets, results, is_compared=is_pair)
+        found = _with_packets(results, rows, how, is_missing)
+        shown = page_report.read(results, found.rows, catalog)
+        read = partial(page_division.of_attempt, metric=results.experiment.report.metric)
+    else:
+        found = _with_packets(results, rows, how, lambda row: not _can_be_read(results, row))
+        answers = [explain(read_from, row, catalog) for read_from, row in found.rows]
+        shown, read = ShownTransfers(results, [one.levels for one in answers], answers), of_attempt
+    if how and lifts:
+        pair = shown.difference if is_pair else None
+        climbing = ([pair.slow] if pair else []) if is_pair else shown.known
+        ladders = again.ladders(results, climbing, how, pair.fast if pair else None, read)
+        shown = replace(shown, ladders=ladders)
+    _print(replace(shown, notes=found.notes, is_pair=is_pair), form, found.directory)
 
 
 @dataclass(frozen=True)
@@ -135,43 +143,6 @@ def _with_packets(
 
 def _is_page(results: Results, row: Row) -> bool:
     return scenario(results, results.levels(row)).workload.kind == "page"
-
-
-def _explain_pages(
-    results: Results,
-    rows: Sequence[Row],
-    how: Again | None,
-    form: str,
-    catalog: Catalog,
-    *,
-    tries: bool,
-    is_pair: bool,
-) -> None:
-    """Show the critical paths of loads, and what the responses on them wait for.
-
-    Loads run again that left nothing, as in an archive, or no packets of slow responses. Of a pair
-    both need packets, and the slower one climbs.
-    """
-    is_archive = any(loads.read(results, row) is None for row in rows)
-    if how and (tries or is_archive):
-        how = again.exact(results, {place_of(results, row).cell for row in rows}, how)
-    is_missing = partial(page_report.needs_packets, results, is_compared=is_pair)
-    found = _with_packets(results, rows, how, is_missing)
-    shown = page_report.read(results, found.rows, catalog)
-    if not shown.found:
-        first, *others = shown.unread
-        more = f", and so for {len(others)} more" if others else ""
-        reason = f"has no load to explain: {first.sentence()}{more}"
-        raise ConfigError([Mistake(str(results.directory), reason, first.remedy)])
-    shown = replace(shown, notes=found.notes, is_pair=is_pair)
-    if how and tries:
-        metric = results.experiment.report.metric
-        read = partial(page_division.of_attempt, metric=metric)
-        pair = difference.of(shown.divided) if is_pair else None
-        climbing = shown.divided if not is_pair else [pair.slow] if pair else []
-        fast = pair.fast if pair else None
-        shown = shown.lifted(again.ladders(results, climbing, how, fast, read=read))
-    _print(shown, form, found.directory)
 
 
 def _chosen(results: Results, treatments: Sequence[str], trial: str | None) -> list[Row]:
@@ -317,7 +288,7 @@ def _seconds(results: Results, row: Row) -> float | None:
     return attempts.value_of(row, of_trials(results, metric))
 
 
-def _print(shown: Shown | ShownLoads, form: str, directory: Path) -> None:
+def _print(shown: ShownTransfers | ShownLoads, form: str, directory: Path) -> None:
     if form == "json":
         echo(json.dumps(shown.values()))
         return

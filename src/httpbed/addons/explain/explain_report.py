@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from httpbed.addons.explain import difference, explain_figures, outline
 from httpbed.addons.explain.causes import BY_NAME
+from httpbed.addons.explain.difference import Difference
+from httpbed.addons.explain.division import largest_shares
 from httpbed.addons.explain.explanation import (
     Divided,
     Explained,
@@ -90,12 +92,61 @@ class Shown:
     """What ``httpbed explain`` shows of a campaign."""
 
     results: Results
-    found: Sequence[Explained | Unexplained]
-    notes: Sequence[str] = ()
-    ladders: Mapping[tuple[int, str], Sequence[Rung]] = field(default_factory=dict)
-    """By block and trial."""
-    is_pair: bool = False
+    treatments: Sequence[Mapping[str, str]]
+    """The levels of each trial, those that cannot be explained as well."""
+    notes: Sequence[str] = field(default=(), kw_only=True)
+    ladders: Mapping[tuple[int, str], Sequence[Rung]] = field(default_factory=dict, kw_only=True)
+    """What was lifted, by block and trial."""
+    is_pair: bool = field(default=False, kw_only=True)
     """Whether the difference of two treatments is the question."""
+
+    @cached_property
+    def name(self) -> Namer:
+        """Names treatments by the levels in which they differ."""
+        return naming(self.treatments)
+
+    def ladder(self, block: int, trial: str) -> Sequence[Rung]:
+        """Return what was lifted in a trial."""
+        return self.ladders.get((block, trial), ())
+
+    def _document(
+        self,
+        division: Table,
+        answers: Iterable[Sentence],
+        evidence: Iterable[str],
+        sections: Iterable[Section],
+    ) -> Document:
+        """Return it as a document; its sections follow the answers and the notes."""
+        results, answers = self.results, tuple(answers)
+        first = [Section("answer", "", (Listing(answers, "answer"),), in_contents="")]
+        if self.notes:
+            blocks = (Heading("Before relying on it"), Listing(tuple(self.notes), "notes"))
+            first.append(Section("notes", "", blocks, in_contents=""))
+        shared = shared_levels(self.treatments).items()
+        return Document(
+            name=results.experiment.name,
+            question=f"Why did it take so long? {results.experiment.question}",
+            httpbed=str(results.manifest.get("httpbed", "")),
+            started=str(results.manifest.get("started", "")),
+            clock=manifest.clock(results.manifest),
+            programs=manifest.versions(results.manifest),
+            heading=Facts(
+                tuple(("link", line) for line in experiment_words.sentences(results.document))
+            ),
+            treatments=division,
+            answer=answers,
+            notes=tuple(self.notes),
+            evidence=tuple(evidence),
+            sections=(*first, *sections),
+            in_common="; ".join(f"{title(name)} {level}" for name, level in shared),
+        )
+
+
+@dataclass(frozen=True)
+class ShownTransfers(Shown):
+    """What ``httpbed explain`` shows of a campaign of transfers."""
+
+    found: Sequence[Explained | Unexplained]
 
     @property
     def known(self) -> list[Explained]:
@@ -103,53 +154,54 @@ class Shown:
         return explained(self.found)
 
     @cached_property
-    def _name(self) -> Namer:
-        return naming([one.levels for one in self.found])
-
-    def _ladder(self, one: Explained) -> Sequence[Rung]:
-        return self.ladders.get((one.block, one.trial), ())
+    def difference(self) -> Difference | None:
+        """Why the slowest took longer than the fastest."""
+        return difference.of(self.known)
 
     def _answers(self) -> Iterator[Sentence]:
         for answer in self.found:
-            name = f"{self._name(answer.levels)}: "
+            name = f"{self.name(answer.levels)}: "
             if isinstance(answer, Unexplained):
                 text = f"trial {answer.block}/{answer.trial} cannot be divided: {answer.reason}"
                 yield Sentence(name + text)
                 continue
             name = name if len(self.found) > 1 else ""
             yield Sentence(name + ". ".join(answer.sentences()))
-            yield from (Sentence(name + rung.sentence()) for rung in self._ladder(answer))
-        if pair := difference.of(self.known):
-            names = self._name(pair.fast.levels), self._name(pair.slow.levels)
+            for rung in self.ladder(answer.block, answer.trial):
+                yield Sentence(name + rung.sentence())
+        if pair := self.difference:
+            names = self.name(pair.fast.levels), self.name(pair.slow.levels)
             yield Sentence(pair.sentence(*names))
-            if self.is_pair and (closing := pair.closing(*names, self._ladder(pair.slow))):
+            ladder = self.ladder(pair.slow.block, pair.slow.trial)
+            if self.is_pair and (closing := pair.closing(*names, ladder)):
                 yield Sentence(closing)
         elif self.is_pair and len(self.known) == len(self.found):
-            outcomes = {self._name(one.levels): one.outcome for one in self.known}
+            outcomes = {self.name(one.levels): one.outcome for one in self.known}
             yield Sentence(difference.absence(outcomes))
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document."""
-        return document(
-            self.results,
-            [one.levels for one in self.found],
-            table(self.known, self._name),
-            tuple(self._answers()),
-            evidence=tuple(_evidence(self.known, self._name)),
-            sections=tuple(self._sections(draws=draws)),
-            notes=tuple(self.notes),
+        division = table(self.known, self.name)
+        return self._document(
+            division, self._answers(), self._evidence(), self._sections(draws=draws)
         )
 
+    def _evidence(self) -> Iterator[str]:
+        for row in self.known:
+            packets = len(row.transfer.data) + len(row.transfer.answers)
+            remarks = "; ".join(("", *row.transfer.remarks, *_kernel(row)))
+            name = self.name(row.levels)
+            yield f"{name}: trial {row.block}/{row.trial}, {packets} packets{remarks}"
+
     def _sections(self, *, draws: bool) -> Iterator[Section]:
-        yield from notes_sections(self.notes)
         if self.known:
-            shown = (*blocks(self.known, self._name, draws=draws),)
+            shown = (*blocks(self.known, self.name, draws=draws),)
             yield Section("division", "Where the time went", shown)
         if self.known and draws:
             figures = tuple(
                 block
                 for one in self.known[:MAX_BANDS]
-                for block in (Heading(self._name(one.levels)), Figure(explain_figures.bands(one)))
+                for block in (Heading(self.name(one.levels)), Figure(explain_figures.bands(one)))
             )
             yield Section("bands", "Over time", figures)
 
@@ -158,7 +210,10 @@ class Shown:
         return {
             "schema": 1,
             "explained": [
-                {**one.values(), "ladder": [rung.values() for rung in self._ladder(one)]}
+                {
+                    **one.values(),
+                    "ladder": [rung.values() for rung in self.ladder(one.block, one.trial)],
+                }
                 for one in self.known
             ],
             "not_explained": [
@@ -171,49 +226,10 @@ class Shown:
                 for unexplained in self.found
                 if isinstance(unexplained, Unexplained)
             ],
-            "difference": found.values() if (found := difference.of(self.known)) else None,
+            "difference": self.difference.values() if self.difference else None,
             "causes": {name: cause.meaning for name, cause in BY_NAME.items()},
             "notes": list(self.notes),
         }
-
-
-def notes_sections(notes: Sequence[str]) -> Iterator[Section]:
-    """Yield the section of the notes, if there are any."""
-    if notes:
-        blocks = (Heading("Before relying on it"), Listing(tuple(notes), "notes"))
-        yield Section("notes", "", blocks, in_contents="")
-
-
-def document(  # noqa: PLR0913 - a document has these parts
-    results: Results,
-    treatments: Collection[Mapping[str, str]],
-    division: Table,
-    answers: tuple[Sentence, ...],
-    *,
-    evidence: tuple[str, ...],
-    sections: tuple[Section, ...],
-    notes: tuple[str, ...] = (),
-) -> Document:
-    """Return what explains trials of a campaign as a document; its sections follow the answers."""
-    made_by = results.manifest
-    shared = shared_levels(treatments).items()
-    return Document(
-        name=results.experiment.name,
-        question=f"Why did it take so long? {results.experiment.question}",
-        httpbed=str(made_by.get("httpbed", "")),
-        started=str(made_by.get("started", "")),
-        clock=manifest.clock(made_by),
-        programs=manifest.versions(made_by),
-        heading=Facts(
-            tuple(("link", line) for line in experiment_words.sentences(results.document))
-        ),
-        treatments=division,
-        answer=answers,
-        notes=notes,
-        evidence=evidence,
-        sections=(Section("answer", "", (Listing(answers, "answer"),), in_contents=""), *sections),
-        in_common="; ".join(f"{title(name)} {level}" for name, level in shared),
-    )
 
 
 def blocks(known: Sequence[Divided], name: Namer, *, draws: bool) -> Iterator[Block]:
@@ -241,7 +257,7 @@ def _by_cause(known: Sequence[Divided], causes: Sequence[str], name: Namer) -> I
     for divided in known:
         costs = divided.division.costs()
         rest = sum(value for cause, value in costs.items() if cause not in causes)
-        cells = [_cell(costs.get(cause, 0), divided) for cause in causes]
+        cells = [_cell(costs[cause], divided) for cause in causes]
         whole = Cell(duration_text(divided.division.whole))
         yield Column(name(divided.levels), (*cells, _cell(rest, divided), whole), right=True)
 
@@ -254,22 +270,19 @@ def _by_trial(known: Sequence[Divided], causes: Sequence[str], name: Namer) -> I
     )
     costs = [divided.division.costs() for divided in known]
     rest = [sum(value for each, value in cost.items() if each not in causes) for cost in costs]
-    every = [(cause, [cost.get(cause, 0) for cost in costs]) for cause in causes]
+    every = [(cause, [cost[cause] for cost in costs]) for cause in causes]
     for cause, values in [*every, (OTHER, rest)]:
         cells = (_share(value, one) for value, one in zip(values, known, strict=True))
         yield Column.of(cause.replace(" ", "\n"), cells, right=True)
 
 
 def _share(ns: int, one: Divided) -> str:
-    return f"{100 * ns / max(1, one.division.whole):.0f} %" if ns else ""
+    return f"{100 * one.division.share(ns):.0f} %" if ns else ""
 
 
 def _columns(known: Sequence[Divided]) -> list[str]:
     """Return the causes that took most of some trial, in the order of the taxonomy."""
-    shares = dict.fromkeys(BY_NAME, 0.0)
-    for divided in known:
-        for name, cost in divided.division.costs().items():
-            shares[name] = max(shares[name], cost / max(1, divided.division.whole))
+    shares = largest_shares(divided.division for divided in known)
     dearest = sorted(shares, key=lambda name: -shares[name])[:MAX_CAUSES]
     return [name for name in BY_NAME if name in dearest and shares[name] >= 0.02]
 
@@ -277,11 +290,11 @@ def _columns(known: Sequence[Divided]) -> list[str]:
 def details(known: Sequence[Divided], name: Namer) -> Table:
     """Return a row for each cause of each trial."""
     rows = [
-        (divided, cause, divided.division.costs().get(cause, 0), forces.get(cause, 0))
+        (divided, cause, costs[cause], forces[cause])
         for divided in known
-        for forces in [divided.division.forces()]
+        for costs, forces in [(divided.division.costs(), divided.division.forces())]
         for cause in BY_NAME
-        if cause in forces or cause in divided.division.costs()
+        if cause in forces or cause in costs
     ]
     columns = (
         Column("cost", tuple(_cell(cost, one) for one, _, cost, _ in rows), right=True),
@@ -299,7 +312,7 @@ def details(known: Sequence[Divided], name: Namer) -> Table:
 
 
 def _surety(one: Divided, name: str) -> str:
-    cost = one.division.costs().get(name, 0)
+    cost = one.division.costs()[name]
     seen = one.division.seen(name)
     if not cost or seen == cost:
         return "seen" if cost else ""
@@ -307,15 +320,7 @@ def _surety(one: Divided, name: str) -> str:
 
 
 def _cell(ns: int, one: Divided) -> Cell:
-    share = ns / max(1, one.division.whole)
-    return Cell(f"{duration_text(ns)} ({100 * share:.0f} %)" if ns else "", share=share)
-
-
-def _evidence(known: Iterable[Explained], name: Namer) -> Iterator[str]:
-    for row in known:
-        packets = len(row.transfer.data) + len(row.transfer.answers)
-        remarks = "; ".join(("", *row.transfer.remarks, *_kernel(row)))
-        yield f"{name(row.levels)}: trial {row.block}/{row.trial}, {packets} packets{remarks}"
+    return Cell(one.took(ns) if ns else "", share=one.division.share(ns))
 
 
 def _kernel(row: Explained) -> Iterator[str]:
@@ -323,7 +328,7 @@ def _kernel(row: Explained) -> Iterator[str]:
     kernel = row.kernel
     if kernel is None:
         return
-    in_force = row.division.forces().get("receiver's window", 0)
+    in_force = row.division.forces()["receiver's window"]
     if in_force or kernel.receiver_limited:
         counted = duration_text(kernel.receiver_limited)
         forced = duration_text(in_force)
@@ -410,7 +415,7 @@ def _held(source: ReportInput) -> Iterator[str]:
     """Say which windows hold which treatments."""
     held, outlines, name = defaultdict[str, list[str]](list), _typical(source), _name(source)
     for one in outlines:
-        share = one.division.costs().get("fixed window", 0) / max(1, one.division.whole)
+        share = one.division.share(one.division.costs()["fixed window"])
         if one.held and share >= HELD_SHARE:
             held[str(one.held.of or "a window of no known knob")].append(name(one.levels))
     pages = [*_pages(source)]
@@ -433,13 +438,15 @@ def _pages(source: ReportInput) -> Iterator[tuple[Mapping[str, Any], HeldLoad | 
         if not _is_read_page(results, row) or (row["block"], row["trial"]) in divided:
             continue
         from httpbed.addons.explain import page_windows  # few reports need the addon of pages
+        from httpbed.addons.pages import loads
 
         described = scenario(results, results.levels(row))
         can_be_held = page_windows.can_hold(described, catalog)
         read += can_be_held
         if read > MAX_LOADS:
             return
-        yield row, page_windows.of_row(results, row, catalog) if can_be_held else None
+        trial = loads.read(results, row) if can_be_held else None
+        yield row, page_windows.of_trial(results, trial, catalog) if trial else None
 
 
 def _is_read_page(results: Results, row: Mapping[str, Any]) -> bool:

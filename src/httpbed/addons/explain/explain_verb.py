@@ -167,7 +167,7 @@ def command(
         mistakes += _experiment_mistakes(experiment)
         with collected(mistakes):
             catalog = experiment_argument.catalog(recipe_folders)
-            found = foreign_body.readable(directory, catalog, connection, side)
+            found = foreign_body.read(directory, catalog, connection, side)
         require_none(mistakes)
         foreign_body.show(directory, found, experiment, chosen_format(form, as_json=as_json))
         return

@@ -4,35 +4,27 @@
 it: how long it had something to send (``busy``), and for how much of that the receiver's window
 (``rwnd_limited``) or its own buffer (``sndbuf_limited``) had no room. httpbed reads it when the
 clients have ended. A division's receiver's window *in force* can be compared with it.
-
-**Windows of QUIC.** Packets are encrypted. Where no kept secrets decrypt them (:mod:`.decryption`),
-a qlog of the client or the server has what it grants and sends: MAX_DATA, MAX_STREAM_DATA, STREAM.
-Each logged packet is joined to the datagram of its size that passed its host at its time. So the
-receiver's window is seen and not inferred.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
-from httpbed.addons.explain import evidence, kernel_account, qlog_trace, windows
+from httpbed.addons.explain import evidence, windows
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.division import BUSY, WINDOWS, Division, divide
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.kernel_account import KernelAccount
-from httpbed.addons.explain.qlog_trace import Packet, QlogError, Trace
 from httpbed.addons.explain.rounds import Plateau
-from httpbed.addons.explain.transfer import FAR, NS, Numbers, Sent, Transfer
+from httpbed.addons.explain.transfer import NS, Transfer
 from httpbed.addons.explain.windows import NamedWindow
 from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
-from httpbed.base.untrusted_files import UnreadableError
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG, QLOG_ENDINGS
 from httpbed.experiment.roles import HttpVersion
@@ -45,7 +37,7 @@ from httpbed.store.results import Results
 
 SLIGHT = 0.05
 """Share of the time below which no cause is worth a sentence."""
-DIGITS = units.SHORT_DIGITS
+MS = 1_000_000
 CUT_OFF = "cut off"
 """The outcome of a connection whose end a file of others does not have."""
 
@@ -117,24 +109,26 @@ class Divided(Place):
     def sentences(self) -> list[str]:
         """Say what took the time, the dearest first; each without its full stop."""
         whole, costs = self.division.whole, self.division.costs()
-        busy = sum(costs.get(name, 0) for name in BUSY - {"repeated bytes"})
-        took = f"{duration_text(busy)} ({_share(busy, whole)})"
+        busy = sum(costs[name] for name in BUSY - {"repeated bytes"})
         # Evidence of one side, or without packets, does not show the link.
-        link = f", of which the link was busy for {took}" if busy else ""
-        own = costs.get("link", 0)
+        link = f", of which the link was busy for {self.took(busy)}" if busy else ""
+        own = costs["link"]
         texts = [self.opening(f"{duration_text(whole)}{link}")]
         for name, cost in self.ranked[:MAX_NAMED]:
             if cost < SLIGHT * whole and (len(texts) > 1 or own >= BUSY_SHARE * whole):
                 break
             if name == "unknown" or cost == 0:
                 continue
-            known = "of what is known, " if costs.get("unknown", 0) > cost else ""
+            known = "of what is known, " if costs["unknown"] > cost else ""
             begin = f"{known}{name} cost most" if len(texts) == 1 else f"then {name}"
-            took = f"{duration_text(cost)} ({_share(cost, whole)})"
-            texts.append(sentence_case(f"{begin}, {took}: {self._how(name)}"))
+            texts.append(sentence_case(f"{begin}, {self.took(cost)}: {self._how(name)}"))
         if own >= BUSY_SHARE * whole:
             texts.append("Only a faster link would shorten it much")
         return texts
+
+    def took(self, ns: int) -> str:
+        """Return a time in words, with its share of the whole."""
+        return f"{duration_text(ns)} ({100 * self.division.share(ns):.0f} %)"
 
     def opening(self, time: str) -> str:
         """Begin with the time that is divided."""
@@ -148,7 +142,7 @@ class Divided(Place):
         cause = BY_NAME[name]
         if self.held is None or not self.held.explains(name):
             return cause.meaning
-        payload = units.format_size(self.held.plateau.payload, DIGITS)
+        payload = size_text(self.held.plateau.payload)
         of = f" of {self.held.bodies} bodies" * (self.held.bodies > 1)
         rounds = self.held.plateau.rounds
         text = f"{payload}{of} in flight for {rounds} round trip{'s' * (rounds != 1)}"
@@ -157,7 +151,7 @@ class Divided(Place):
         else:
             text += ". No recipe names a knob of this window"
         if self.held.fills_bytes:
-            text += f". {units.format_size(self.held.fills_bytes, DIGITS)} would fill this link"
+            text += f". {size_text(self.held.fills_bytes)} would fill this link"
         return text
 
     def division_values(self) -> dict[str, Any]:
@@ -167,8 +161,8 @@ class Divided(Place):
             "causes": [
                 {
                     "cause": name,
-                    "cost_s": costs.get(name, 0) / NS,
-                    "in_force_s": forces.get(name, 0) / NS,
+                    "cost_s": costs[name] / NS,
+                    "in_force_s": forces[name] / NS,
                     "seen_s": self.division.seen(name) / NS,
                 }
                 for name in BY_NAME
@@ -198,6 +192,15 @@ class Divided(Place):
 
 
 @dataclass(frozen=True)
+class KernelAccount:
+    """What a TCP sender's kernel counted for one socket, in ns."""
+
+    busy: int
+    receiver_limited: int
+    buffer_limited: int
+
+
+@dataclass(frozen=True)
 class Explained(Divided):
     """A trial that is divided by its packets."""
 
@@ -220,8 +223,7 @@ class Explained(Divided):
             yield self._said_blocked()
 
     def _held_back(self, waited: int) -> str:
-        took = f"{duration_text(waited)} ({_share(waited, self.division.whole)})"
-        return f"Data that had arrived waited behind lost packets for {took}"
+        return f"Data that had arrived waited behind lost packets for {self.took(waited)}"
 
     def _said_blocked(self) -> str:
         """Say what the sender said of its limits, and whether the division agrees."""
@@ -229,7 +231,7 @@ class Explained(Divided):
         frames = listed([f"{count} {name}" for name, count in sorted(blocked.items())])
         if set(blocked) == {"STREAMS_BLOCKED"}:
             return f"The {sender} sent {frames}: it had more requests than it may have open"
-        cost = self.division.costs().get("receiver's window", 0)
+        cost = self.division.costs()["receiver's window"]
         if cost >= SLIGHT * self.division.whole:
             return f"The {sender} sent {frames}: the receiver's window holds it"
         return f"The {sender} sent {frames}, but the receiver's window cost {duration_text(cost)}"
@@ -270,8 +272,9 @@ def duration_text(ns: int) -> str:
     return brief_duration(ns / NS)
 
 
-def _share(ns: int, whole: int) -> str:
-    return f"{100 * ns / max(1, whole):.0f} %"
+def size_text(count: int) -> str:
+    """Return bytes in words."""
+    return units.format_size(count, units.SHORT_DIGITS)
 
 
 def divided(  # noqa: PLR0913 - the last is a keyword
@@ -367,18 +370,30 @@ def of_attempt(left: Remains) -> Explained | Unexplained:
         transfer = evidence.read(artifacts, described, left.clock, left.request_s, is_over=is_over)
     except NoTransferError as error:
         return left.place.unexplained(error)
-    hop = described.hops()[0]
-    transfer = with_credit(transfer, artifacts, (hop.client, hop.server))
-    version, known = hop.http_version, windows.candidates(described, left.catalog)
+    version, known = described.hops()[0].http_version, windows.candidates(described, left.catalog)
     account = _account(artifacts, described) if transfer.protocol == "tcp" else None
     return divided(left.place, left.outcome, transfer, version, known, account=account)
+
+
+_ACCOUNT = re.compile(
+    r" busy:([0-9]{1,12})ms"
+    r"(?: rwnd_limited:([0-9]{1,12})ms\([^)]{1,10}\))?"
+    r"(?: sndbuf_limited:([0-9]{1,12})ms\([^)]{1,10}\))?"
+)
+
+
+def kernel_account(sockets: str) -> KernelAccount | None:
+    """Return the account of the busiest socket of ``ss --info``; None if it prints none."""
+    counts = ([int(count or 0) * MS for count in words] for words in _ACCOUNT.findall(sockets))
+    busiest = max(counts, key=itemgetter(0), default=None)
+    return KernelAccount(*busiest) if busiest else None
 
 
 def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
     sender = described.client_groups[0].sender(described.hops()[0])
     file = artifacts / f"sockets-{sender}.txt"
     try:
-        return kernel_account.of(untrusted_files.text(file))
+        return kernel_account(untrusted_files.text(file))
     except (OSError, ValueError):
         return None
 
@@ -412,80 +427,3 @@ def held(
 def explained(found: Sequence[Explained | Unexplained]) -> list[Explained]:
     """Return those that were divided."""
     return [one for one in found if isinstance(one, Explained)]
-
-
-TOLERANCE_NS = 5_000_000
-"""Difference of a packet's time in a qlog and on the link; some programs log milliseconds."""
-MIN_JOINED = 0.9
-"""Share of the larger packets that has to be in the qlog."""
-MAX_BYTES = 2**31
-MAX_FILES = 20
-
-
-def with_credit(transfer: Transfer, artifacts: Path, parts: Sequence[str]) -> Transfer:
-    """Return a transfer with the windows that a qlog of one of the parts shows, if one does."""
-    if transfer.protocol == "quic" and not transfer.has_credit:
-        for trace in _traces(artifacts, parts):
-            if joined := _joined(transfer, trace):
-                return joined
-    return transfer
-
-
-def _traces(artifacts: Path, parts: Sequence[str]) -> Iterator[Trace]:
-    files = [
-        file
-        for part in parts
-        for file in sorted((artifacts / part).glob("*"))
-        if file.suffix in QLOG_ENDINGS
-    ]
-    for file in files[:MAX_FILES]:
-        try:
-            with untrusted_files.opened(file, MAX_BYTES, top=artifacts) as stream:
-                yield qlog_trace.read(stream.buffer)
-        except (OSError, QlogError, UnreadableError):
-            continue
-
-
-def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
-    """Return the transfer with a qlog's windows; None if it is of another connection."""
-    data, answers = transfer.data, transfer.answers
-    if trace.is_server == (transfer.sender == "server"):
-        data_at, answers_at = data.sent, answers.arrived
-        data_log, answer_log = trace.sent, trace.received
-    else:
-        data_at, answers_at = data.arrived, answers.sent
-        data_log, answer_log = trace.received, trace.sent
-    if not answer_log or not (answers_at >= 0).any():
-        return None
-    shift = int(answers_at[answers_at >= 0].min()) - answer_log[0].at
-    data_packets = _matched(data, data_at, data_log, shift)
-    large = (data.payload > transfer.small) & (data_at >= 0)
-    is_logged = np.array([packet.number >= 0 for packet in data_packets])
-    if not large.any() or is_logged[large].mean() < MIN_JOINED:
-        return None
-    answer_packets = _matched(answers, answers_at, answer_log, shift)
-    ends, edges = qlog_trace.credit(trace, data_packets, answer_packets, transfer.receiver)
-    granted, spent = replace(answers, edge=edges), replace(data, end=ends)
-    has_credit = bool((edges < FAR).any())
-    blocked = qlog_trace.blocked(data_log)
-    return replace(transfer, data=spent, answers=granted, has_credit=has_credit, blocked=blocked)
-
-
-def _matched(sent: Sent, times: Numbers, logged: Sequence[Packet], shift: int) -> list[Packet]:
-    """Return the logged packet of each datagram; one without number where none fits."""
-    numbered = [packet for packet in logged if packet.number >= 0]
-    matched = [Packet(0, -1, 0)] * len(sent)
-    begin = 0
-    for place in np.argsort(times, kind="stable").tolist():
-        now, size = int(times[place]), int(sent.payload[place])
-        if now < 0:
-            continue
-        while begin < len(numbered) and numbered[begin].at + shift < now - TOLERANCE_NS:
-            begin += 1
-        candidate = begin
-        while candidate < len(numbered) and numbered[candidate].at + shift <= now + TOLERANCE_NS:
-            if numbered[candidate].size == size:
-                matched[place], begin = numbered[candidate], candidate + 1
-                break
-            candidate += 1
-    return matched

@@ -274,7 +274,7 @@ class Rung:
         """Whether the cause went away, and the time that it took with it."""
         if not self.is_kept or isinstance(self.after, Unexplained):
             return False
-        cost = self.after.division.costs().get(self.lift.cause, 0)
+        cost = self.after.division.costs()[self.lift.cause]
         return cost <= REMOVED * self.before.division.costs()[self.lift.cause]
 
     def sentence(self) -> str:

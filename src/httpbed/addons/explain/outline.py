@@ -145,6 +145,8 @@ class Bins:
     request: float
     ended: float
     sender: Sender
+    origin: int
+    """The client's first packet, in ns on the emulator's clock."""
 
     @classmethod
     def of(
@@ -183,6 +185,7 @@ class Bins:
             float((main["handshake_ns"] or main["client_first_ns"]) - origin),
             float(last if request_s is None else round(request_s * NS)),
             described.workload.sender,
+            origin,
         )
 
     def _at(self, sums: Floats, at: float) -> float:
@@ -204,10 +207,6 @@ class Bins:
     def drops(self, begin: float, end: float) -> bool:
         """Whether the link dropped packets between two times, or just before."""
         return self._within(self.dropped, begin - self.round_trip, end) > 0
-
-    def lost(self, begin: float, end: float) -> int:
-        """Return how many packets it dropped in that time."""
-        return round(self._within(self.dropped, begin - self.round_trip, end))
 
     @cached_property
     def _answer(self) -> tuple[float, float] | None:

@@ -73,11 +73,6 @@ class Response(Division):
     behind: Behind | None = None
     """What the link carried of other responses meanwhile."""
 
-    @property
-    def lasts(self) -> int:
-        """Its time on the path in ns."""
-        return sum(period.lasts for period in self.periods)
-
     def costs_of(self, causes: Collection[str]) -> int:
         """Return what some causes cost in it, in ns."""
         return sum(period.lasts for period in self.periods if period.cause in causes)
@@ -188,11 +183,7 @@ def of_path(left: Remains, path: LoadPath) -> ExplainedLoad | Unexplained:
         recorded = evidence.recorded(left.artifacts, described, left.clock)
         result = evidence.json_object(left.artifacts / LINK_RESULT)
         zero = page_windows.navigation_ns(result, load, recorded.origin)
-        hop = described.hops()[0]
-        transfers = {
-            name: explanation.with_credit(one, left.artifacts, (hop.client, hop.server))
-            for name, one in page_connections.carriers(recorded, load, zero).items()
-        }
+        transfers = page_connections.carriers(recorded, load, zero)
         return PagePackets(transfers, zero, described, left.catalog).explained(left.place, path)
     except NoTransferError as error:
         return left.place.unexplained(error)
@@ -232,7 +223,7 @@ class PagePackets:
         known = [one for one in responses if one.request.connection in carriers]
         if not known:
             raise NoTransferError("its packets show no connection of a response on the path")
-        main = max(known, key=lambda one: (one.costs_of(WINDOWS), one.lasts))
+        main = max(known, key=lambda one: (one.costs_of(WINDOWS), one.whole))
         carrier = carriers[main.request.connection]
         costs, forces = (
             tuple(joined(itertools.chain.from_iterable(some)))

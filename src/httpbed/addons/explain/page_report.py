@@ -7,7 +7,7 @@ divided where its packets were kept.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,9 @@ from httpbed.addons.explain import (
     page_windows,
 )
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.explanation import Explained, Unexplained, duration_text
+from httpbed.addons.explain.difference import Difference
+from httpbed.addons.explain.explain_report import Shown
+from httpbed.addons.explain.explanation import Unexplained, duration_text
 from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.page_division import ExplainedLoad
 from httpbed.addons.explain.page_windows import HeldLoad
@@ -30,6 +32,7 @@ from httpbed.addons.pages.load.critical_path import BEHIND, SERVER, SLOWER, Crit
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.addons.pages.report.critical_path_report import LoadPath, PathDifference
+from httpbed.base.errors import ConfigError, Mistake
 from httpbed.programs.catalog import Catalog
 from httpbed.report.document import (
     Block,
@@ -41,9 +44,8 @@ from httpbed.report.document import (
     Section,
     Table,
 )
-from httpbed.report.phrasing import Namer, Sentence, listed, naming, title
+from httpbed.report.phrasing import Sentence, listed, naming, title
 from httpbed.report.sections import Document
-from httpbed.results.sample import scenario
 from httpbed.store.results import Results
 
 Row = Mapping[str, Any]
@@ -89,7 +91,6 @@ class ShownLoad:
     divided: ExplainedLoad | Unexplained
     held: HeldLoad | None
     """What held bodies by their pace; None: nothing is known to."""
-    ladder: Sequence[Rung] = ()
 
     def sentences(self) -> Iterator[str]:
         """Say it, each without its full stop."""
@@ -101,7 +102,6 @@ class ShownLoad:
                 yield f"The trial does not say why responses came late: {self.divided.reason}"
         if self.held and not self._names(self.held):
             yield self.held.sentence()
-        yield from (rung.sentence() for rung in self.ladder)
 
     def _names(self, held: HeldLoad) -> bool:
         """Whether the division names the same window."""
@@ -117,7 +117,6 @@ class ShownLoad:
             "responses": one.values_of_responses() if isinstance(one, ExplainedLoad) else None,
             "not_divided": one.reason if isinstance(one, Unexplained) else "",
             "held": self.held.values() if self.held else None,
-            "ladder": [rung.values() for rung in self.ladder],
         }
 
 
@@ -147,21 +146,11 @@ class Unread:
 
 
 @dataclass(frozen=True)
-class ShownLoads:
+class ShownLoads(Shown):
     """What ``httpbed explain`` shows of a campaign of page loads."""
 
-    results: Results
-    treatments: Sequence[Mapping[str, str]]
-    """The levels of each, those without a load as well."""
     found: Sequence[ShownLoad]
     unread: Sequence[Unread]
-    notes: Sequence[str] = ()
-    is_pair: bool = False
-    """Whether the difference of two treatments is the question."""
-
-    @cached_property
-    def _name(self) -> Namer:
-        return naming(self.treatments)
 
     @property
     def paths(self) -> list[LoadPath]:
@@ -169,36 +158,34 @@ class ShownLoads:
         return [load.path for load in self.found]
 
     @property
-    def divided(self) -> list[ExplainedLoad]:
+    def known(self) -> list[ExplainedLoad]:
         """The loads whose responses are divided."""
         return [one.divided for one in self.found if isinstance(one.divided, ExplainedLoad)]
 
-    def lifted(self, ladders: Mapping[tuple[int, str], Sequence[Rung]]) -> ShownLoads:
-        """Return it with what was lifted, by block and trial."""
-        found = [
-            replace(one, ladder=ladders.get((one.divided.block, one.divided.trial), ()))
-            for one in self.found
-        ]
-        return replace(self, found=found)
+    @cached_property
+    def _path_difference(self) -> PathDifference | None:
+        return critical_path_report.difference(self.paths)
+
+    @cached_property
+    def difference(self) -> Difference | None:
+        """Why the slowest took longer than the fastest, by causes, if both are divided."""
+        if (found := self._path_difference) is None:
+            return None
+        known = {one.path.trial.name: one for one in self.known}
+        fast, slow = (known.get(path.trial.name) for path in (found.fast, found.slow))
+        return Difference(fast, slow) if fast and slow else None
 
     def document(self, *, draws: bool) -> Document:
         """Return it as a document; the waterfalls are in the campaign's report."""
-        return explain_report.document(
-            self.results,
-            self.treatments,
-            critical_path_report.shares_table(self.paths),
-            tuple(self._answers()),
-            evidence=tuple(
-                f"{path.name}: trial {path.trial.name}, {len(path.trial.load.requests)} requests"
-                for path in self.paths
-            ),
-            sections=tuple(self._sections(draws=draws)),
-            notes=tuple(self.notes),
+        evidence = (
+            f"{path.name}: trial {path.trial.name}, {len(path.trial.load.requests)} requests"
+            for path in self.paths
         )
+        shares = critical_path_report.shares_table(self.paths)
+        return self._document(shares, self._answers(), evidence, self._sections(draws=draws))
 
     def _sections(self, *, draws: bool) -> Iterator[Section]:
-        yield from explain_report.notes_sections(self.notes)
-        if self.divided:
+        if self.known:
             blocks = (*self._of_responses(draws=draws),)
             yield Section("responses", "What the responses on the path waited for", blocks)
         tables = [critical_path_report.steps_table([path]) for path in self.paths]
@@ -206,44 +193,37 @@ class ShownLoads:
         yield Section("paths", "Critical paths", (reading, *tables))
 
     def _of_responses(self, *, draws: bool) -> Iterator[Block]:
-        responses = [one.responses for one in self.divided]
-        yield explain_report.table(responses, self._name)
-        yield from explain_report.blocks(responses, self._name, draws=draws)
-        yield responses_table(self.divided)
+        responses = [one.responses for one in self.known]
+        yield explain_report.table(responses, self.name)
+        yield from explain_report.blocks(responses, self.name, draws=draws)
+        yield responses_table(self.known)
         if draws:
-            for one in self.divided[: explain_report.MAX_BANDS]:
+            for one in self.known[: explain_report.MAX_BANDS]:
                 yield Heading(one.path.name)
                 yield Figure(explain_figures.bands(one, SINCE_NAVIGATION))
+
+    def _ladder(self, path: LoadPath) -> Sequence[Rung]:
+        return self.ladder(path.trial.block, path.trial.trial)
 
     def _answers(self) -> Iterator[Sentence]:
         for load in self.found:
             name = f"{load.path.name}: " if len(self.found) > 1 else ""
-            yield Sentence(name + ". ".join(load.sentences()))
+            rungs = [rung.sentence() for rung in self._ladder(load.path)]
+            yield Sentence(name + ". ".join([*load.sentences(), *rungs]))
         yield from (Sentence(f"{one.sentence()}; {one.remedy}") for one in self.unread)
         yield from self._differences()
 
     def _differences(self) -> Iterator[Sentence]:
         """Say why the slowest load took longer than the fastest, and what was lifted of that."""
-        found, pair = self._difference, difference.of(self.divided)
+        found, pair = self._path_difference, self.difference
         if found is None:
             yield from self._absence()
             return
-        texts = [*found.sentences()]
-        if pair is None or [_place(pair.fast), _place(pair.slow)] != [
-            _place(found.fast.trial),
-            _place(found.slow.trial),
-        ]:
-            yield Sentence(". ".join(texts))
-            return
-        yield Sentence(". ".join([*texts, f"By cause: {pair.named()}"]))
-        names, slow = (found.fast.name, found.slow.name), _place(pair.slow)
-        ladder = next(one.ladder for one in self.found if _place(one.path.trial) == slow)
-        if closing := pair.closing(*names, ladder):
+        by_cause = [f"By cause: {pair.named()}"] if pair else []
+        yield Sentence(". ".join([*found.sentences(), *by_cause]))
+        names, ladder = (found.fast.name, found.slow.name), self._ladder(found.slow)
+        if pair and (closing := pair.closing(*names, ladder)):
             yield Sentence(closing)
-
-    @cached_property
-    def _difference(self) -> PathDifference | None:
-        return critical_path_report.difference(self.paths)
 
     def _absence(self) -> Iterator[Sentence]:
         """Say why a pair has no difference."""
@@ -258,19 +238,18 @@ class ShownLoads:
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        found, pair = self._difference, difference.of(self.divided)
+        found = self._path_difference
         return {
             "schema": 1,
-            "loads": [load.values() for load in self.found],
+            "loads": [
+                {**load.values(), "ladder": [rung.values() for rung in self._ladder(load.path)]}
+                for load in self.found
+            ],
             "not_explained": [one.name for one in self.unread],
             "difference": found.values() if found else None,
-            "difference_by_cause": pair.values() if pair else None,
+            "difference_by_cause": self.difference.values() if self.difference else None,
             "notes": list(self.notes),
         }
-
-
-def _place(one: Explained | PageTrial) -> tuple[int, str]:
-    return one.block, one.trial
 
 
 def responses_table(found: Sequence[ExplainedLoad]) -> Table:
@@ -279,7 +258,7 @@ def responses_table(found: Sequence[ExplainedLoad]) -> Table:
         (load, one)
         for load in found
         for one in load.each
-        if one.lasts >= SHOWN * load.division.whole
+        if one.whole >= SHOWN * load.division.whole
     ]
     totals = dict.fromkeys(BY_NAME, 0)
     for _, one in rows:
@@ -289,7 +268,7 @@ def responses_table(found: Sequence[ExplainedLoad]) -> Table:
     shown = [name for name in totals if name in dearest and totals[name]]
     columns = [
         Column.of("from", (duration_text(one.periods[0].begin) for _, one in rows), right=True),
-        Column.of("lasts", (duration_text(one.lasts) for _, one in rows), right=True),
+        Column.of("lasts", (duration_text(one.whole) for _, one in rows), right=True),
     ]
     for name in shown:
         costs = [one.costs_of({name}) for _, one in rows]
@@ -304,6 +283,8 @@ def read(results: Results, rows: Sequence[tuple[Results, Row]], catalog: Catalog
     """Read the critical paths of trials that load pages, and what their packets show.
 
     Each row comes with the campaign that it is of: its own, or that of its repetition.
+
+    :raises ConfigError: when none of them has a path.
     """
     treatments = [campaign.levels(row) for campaign, row in rows]
     found, unread, name = list[ShownLoad](), list[Unread](), naming(treatments)
@@ -315,11 +296,13 @@ def read(results: Results, rows: Sequence[tuple[Results, Row]], catalog: Catalog
         if trial is None or path is None:
             unread.append(Unread(f"{row['block']}/{row['trial']}", trial, row["outcome"]))
             continue
-        held = None
-        if timeline := page_windows.timeline_of(campaign, trial):
-            described = scenario(campaign, trial.levels)
-            held = page_windows.of_load(timeline, trial.load, described, catalog)
+        held = page_windows.of_trial(campaign, trial, catalog)
         left = explanation.remains(campaign, row, catalog)
         divided = left if isinstance(left, Unexplained) else page_division.of_path(left, path)
         found.append(ShownLoad(path, divided, held))
+    if not found:
+        first, *others = unread
+        more = f", and so for {len(others)} more" if others else ""
+        reason = f"has no load to explain: {first.sentence()}{more}"
+        raise ConfigError([Mistake(str(results.directory), reason, first.remedy)])
     return ShownLoads(results, treatments, found, unread)

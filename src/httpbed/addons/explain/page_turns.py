@@ -27,7 +27,7 @@ import numpy as np
 
 from httpbed.addons.explain import windows
 from httpbed.addons.explain.division import OTHER_RESPONSES, Period
-from httpbed.addons.explain.explanation import DIGITS
+from httpbed.addons.explain.explanation import size_text
 from httpbed.addons.explain.transfer import FAR, NS, Numbers, Transfer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.report import waterfall
@@ -72,7 +72,7 @@ class Behind:
         more = f" and {count - MAX_NAMED} more" if count > MAX_NAMED else ""
         others = units.format_count(count, "other response")
         return (
-            f"while {name} was open, the link carried {_size(sum(self.bytes.values()))} of"
+            f"while {name} was open, the link carried {size_text(sum(self.bytes.values()))} of"
             f" {others} ({', '.join(names)}{more}):"
             f" {'; '.join(self._kinds(name))}"
         )
@@ -89,7 +89,7 @@ class Behind:
         }
         for kind, text in words.items():
             if size := self.bytes.get(kind):
-                yield f"{'all of it' if len(self.bytes) == 1 else _size(size)} {text}"
+                yield f"{'all of it' if len(self.bytes) == 1 else size_text(size)} {text}"
 
     def values(self) -> dict[str, object]:
         """Return it as JSON values."""
@@ -101,10 +101,6 @@ class Behind:
                 {"url": one.url, "urgency": urgency(one), "bytes": size} for one, size in self.of
             ],
         }
-
-
-def _size(count: int) -> str:
-    return units.format_size(count, DIGITS)
 
 
 @dataclass(frozen=True)

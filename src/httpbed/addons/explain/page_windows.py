@@ -21,22 +21,19 @@ from typing import Any
 
 from httpbed.addons.explain import evidence, outline, windows
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.explanation import DIGITS, duration_text
+from httpbed.addons.explain.explanation import duration_text, size_text
 from httpbed.addons.explain.outline import Bins
 from httpbed.addons.explain.transfer import NS
 from httpbed.addons.explain.windows import HTTP2_DEFAULT, NamedWindow
-from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import waterfall
-from httpbed.base import units
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 from httpbed.report.phrasing import listed, title
 from httpbed.results.sample import scenario
-from httpbed.store import layout
 from httpbed.store.results import Results
 
 MIN_WINDOWS = 6
@@ -47,48 +44,6 @@ MIN_IDLE = 0.1
 """Share of a body's time for which the link has to be idle."""
 MAX_NAMED = 3
 """Bodies that a sentence names."""
-
-
-@dataclass(frozen=True)
-class PageTimeline:
-    """What the link towards the client carried and lost during a load."""
-
-    bins: Bins
-    zero: int
-    """The navigation, in ns since the client's first packet."""
-
-    def at(self, since_s: float) -> int:
-        """Return a browser's time in ns since the client's first packet."""
-        return round(since_s * NS) + self.zero
-
-
-def timeline_of(results: Results, trial: PageTrial) -> PageTimeline | None:
-    """Return the timeline of an attempt; None if it is damaged or shows more than the load."""
-    row = {"block": trial.block, "trial": trial.trial, "attempt": trial.attempt}
-    if results.artifacts.altered(row, LINK_RESULT):
-        return None
-    folder = layout.artifacts(results.directory, trial.block, trial.trial, trial.attempt)
-    try:
-        result = evidence.json_object(folder / LINK_RESULT)
-        return timeline_in(result, trial.load, scenario(results, trial.levels))
-    except NoTransferError:
-        return None
-
-
-def timeline_in(result: Mapping[str, Any], load: BrowserLoad, described: Scenario) -> PageTimeline:
-    """Return the timeline in what the emulator kept.
-
-    :raises NoTransferError: when it kept none, or it shows more than this load.
-    """
-    if described.handover is not None:
-        raise NoTransferError("its client changes its link")
-    bins = outline.bins_of(result, described, None)
-    try:
-        times = [one["client_first_ns"] for one in result["connections"]]
-        first = min(int(one) for one in times if one is not None)
-    except (KeyError, TypeError, ValueError):
-        raise NoTransferError("its times are missing or damaged") from None
-    return PageTimeline(bins, navigation_ns(result, load, first))
 
 
 def navigation_ns(result: Mapping[str, Any], load: BrowserLoad, first: int) -> int:
@@ -147,10 +102,10 @@ class HeldLoad:
         each = " each" if len(names) > 1 else ""
         return (
             f"{listed(names[:MAX_NAMED])}{more} brought"
-            f" {units.format_size(first.bytes, DIGITS)}{each} in a round trip, for {first.rounds}"
+            f" {size_text(first.bytes)}{each} in a round trip, for {first.rounds}"
             f" round trips, while the link was idle for {duration_text(self.idle_ns)}"
             f" ({100 * self.share:.0f} % of the {title('page_load_time')}). The window is {self.of}"
-            f" ({self.of.window.holds}). {units.format_size(self.fills_bytes, DIGITS)} would fill"
+            f" ({self.of.window.holds}). {size_text(self.fills_bytes)} would fill"
             " this link"
         )
 
@@ -195,38 +150,47 @@ def of_connections(described: Scenario, catalog: Catalog) -> Iterator[NamedWindo
             yield one
 
 
-def of_row(results: Results, row: Mapping[str, Any], catalog: Catalog) -> HeldLoad | None:
-    """Return what held bodies of an attempt's load for longest; None if nothing is known to."""
-    trial = loads.read(results, row)
-    timeline = timeline_of(results, trial) if trial else None
-    if trial is None or timeline is None:
+def of_trial(results: Results, trial: PageTrial, catalog: Catalog) -> HeldLoad | None:
+    """Return what held bodies of a trial's load for longest; None if nothing is known to."""
+    row = {"block": trial.block, "trial": trial.trial, "attempt": trial.attempt}
+    if results.artifacts.altered(row, LINK_RESULT):
         return None
-    return of_load(timeline, trial.load, scenario(results, trial.levels), catalog)
+    try:
+        result = evidence.json_object(results.artifact_folder(row) / LINK_RESULT)
+        return of_load(result, trial.load, scenario(results, trial.levels), catalog)
+    except NoTransferError:
+        return None
 
 
 def of_load(
-    timeline: PageTimeline, load: BrowserLoad, described: Scenario, catalog: Catalog
+    result: Mapping[str, Any], load: BrowserLoad, described: Scenario, catalog: Catalog
 ) -> HeldLoad | None:
-    """Return what held the bodies of a load for longest, by its timeline; None: nothing known."""
+    """Return what held the bodies of a load for longest; None: nothing is known to.
+
+    :raises NoTransferError: when the emulator's ``result`` shows no timeline of this load alone.
+    """
+    if described.handover is not None:
+        raise NoTransferError("its client changes its link")
+    bins = outline.bins_of(result, described, None)
+    zero = navigation_ns(result, load, bins.origin)
     last_s = timing.page_load_time_s(load)
     if last_s is None:
         return None
     groups = defaultdict[str, list[HeldBody]](list)
     candidates = [*of_streams(described, catalog)]
     for request in timing.fetched(load):
-        if body := _held(request, timeline, candidates):
+        if body := _held(request, bins, zero, candidates):
             groups[str(body.of)].append(body)
-    every = [_joined(bodies, timeline.bins, round(last_s * NS)) for bodies in groups.values()]
+    every = [_joined(bodies, bins, round(last_s * NS)) for bodies in groups.values()]
     return max(every, key=lambda one: one.idle_ns, default=None)
 
 
 def _held(
-    request: PageRequest, timeline: PageTimeline, candidates: Sequence[NamedWindow]
+    request: PageRequest, bins: Bins, zero: int, candidates: Sequence[NamedWindow]
 ) -> HeldBody | None:
     if request.headers_end_s is None or request.ended_s is None:
         return None
-    bins = timeline.bins
-    begin, end = timeline.at(request.headers_end_s), timeline.at(request.ended_s)
+    begin, end = (round(at * NS) + zero for at in (request.headers_end_s, request.ended_s))
     if end <= begin or bins.drops(begin, end):
         return None
     if bins.idle_ns(begin, end) < MIN_IDLE * (end - begin):

@@ -2,6 +2,9 @@
 
 Versions 0.3 and later are read, as text sequences (.sqlog) and as one object (.qlog). Events are
 decoded one at a time, so that a file may be larger than memory.
+
+Of a trial with packets, each logged packet is joined to the datagram of its size that passed its
+host at its time. So the windows of its transfer are seen and not inferred.
 """
 
 from __future__ import annotations
@@ -11,13 +14,17 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
-from httpbed.addons.explain.transfer import FAR, MAX_PACKETS, Numbers
+from httpbed.addons.explain.transfer import FAR, MAX_PACKETS, Numbers, Sent, Transfer
+from httpbed.base import untrusted_files
+from httpbed.base.untrusted_files import UnreadableError
+from httpbed.experiment.kept import QLOG_ENDINGS
 from httpbed.experiment.workload import Sender
 
 MS = 1_000_000
@@ -201,7 +208,19 @@ def _take_frame(packet: Packet, frame: Mapping[str, Any]) -> None:
         packet.blocked.append(kind.upper())
 
 
-def blocked(data: Sequence[Packet]) -> Counter[str]:
+def credited(
+    transfer: Transfer, trace: Trace, data: Sequence[Packet], answers: Sequence[Packet]
+) -> Transfer:
+    """Return a transfer with what the frames of its packets grant and spend, if any grants."""
+    ends, edges = credit(trace, data, answers, transfer.receiver)
+    found = replace(transfer, blocked=_blocked(data))
+    if not (edges < FAR).any():
+        return found
+    spent, granted = replace(found.data, end=ends), replace(found.answers, edge=edges)
+    return replace(found, data=spent, answers=granted, has_credit=True)
+
+
+def _blocked(data: Sequence[Packet]) -> Counter[str]:
     """Count the frames of a sender that says that it is blocked, by their names."""
     return Counter(itertools.chain.from_iterable(packet.blocked for packet in data))
 
@@ -240,3 +259,77 @@ def credit(
         edges[place] = min(stream_limit, shared - others)
     ends = np.array([packet.ends.get(main, 0) for packet in data], dtype=np.int64)
     return np.maximum.accumulate(ends), edges
+
+
+TOLERANCE_NS = 5_000_000
+"""Difference of a packet's time in a qlog and on the link; some programs log milliseconds."""
+MIN_JOINED = 0.9
+"""Share of the larger packets that has to be in the qlog."""
+MAX_BYTES = 2**31
+MAX_FILES = 20
+
+
+def with_credit(transfer: Transfer, artifacts: Path, parts: Sequence[str]) -> Transfer:
+    """Return a transfer with the windows that a qlog of one of the parts shows, if one does."""
+    if not transfer.has_credit:
+        for trace in _traces(artifacts, parts):
+            if joined := _joined(transfer, trace):
+                return joined
+    return transfer
+
+
+def _traces(artifacts: Path, parts: Sequence[str]) -> Iterator[Trace]:
+    files = [
+        file
+        for part in parts
+        for file in sorted((artifacts / part).glob("*"))
+        if file.suffix in QLOG_ENDINGS
+    ]
+    for file in files[:MAX_FILES]:
+        try:
+            with untrusted_files.opened(file, MAX_BYTES, top=artifacts) as stream:
+                yield read(stream.buffer)
+        except (OSError, QlogError, UnreadableError):
+            continue
+
+
+def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
+    """Return the transfer with a qlog's windows; None if it is of another connection."""
+    data, answers = transfer.data, transfer.answers
+    if trace.is_server == (transfer.sender == "server"):
+        data_at, answers_at = data.sent, answers.arrived
+        data_log, answer_log = trace.sent, trace.received
+    else:
+        data_at, answers_at = data.arrived, answers.sent
+        data_log, answer_log = trace.received, trace.sent
+    if not answer_log or not (answers_at >= 0).any():
+        return None
+    shift = int(answers_at[answers_at >= 0].min()) - answer_log[0].at
+    data_packets = _matched(data, data_at, data_log, shift)
+    large = (data.payload > transfer.small) & (data_at >= 0)
+    is_logged = np.array([packet.number >= 0 for packet in data_packets])
+    if not large.any() or is_logged[large].mean() < MIN_JOINED:
+        return None
+    answer_packets = _matched(answers, answers_at, answer_log, shift)
+    found = credited(transfer, trace, data_packets, answer_packets)
+    return replace(found, blocked=_blocked(data_log))
+
+
+def _matched(sent: Sent, times: Numbers, logged: Sequence[Packet], shift: int) -> list[Packet]:
+    """Return the logged packet of each datagram; one without number where none fits."""
+    numbered = [packet for packet in logged if packet.number >= 0]
+    matched = [Packet(0, -1, 0)] * len(sent)
+    begin = 0
+    for place in np.argsort(times, kind="stable").tolist():
+        now, size = int(times[place]), int(sent.payload[place])
+        if now < 0:
+            continue
+        while begin < len(numbered) and numbered[begin].at + shift < now - TOLERANCE_NS:
+            begin += 1
+        candidate = begin
+        while candidate < len(numbered) and numbered[candidate].at + shift <= now + TOLERANCE_NS:
+            if numbered[candidate].size == size:
+                matched[place], begin = numbered[candidate], candidate + 1
+                break
+            candidate += 1
+    return matched

@@ -53,8 +53,6 @@ class Sent:
     """When the link began to carry it; -1 for a dropped one."""
     done: Numbers
     arrived: Numbers
-    bytes: Numbers
-    """Of the IP packet."""
     payload: Numbers
     """Behind the TCP or UDP header."""
     first: Numbers
@@ -110,7 +108,8 @@ class Transfer:
     path: Path
     body_bytes: int
     """Of all bodies; 0: unknown."""
-    clock: Literal["real", "virtual"]
+    reaction_ns: int
+    """Longest time between a cause at a host and the packet that follows from it."""
     sender: Sender = "server"
     """The end that sends the bodies."""
     ended: int = 0
@@ -123,8 +122,6 @@ class Transfer:
     """Whether the other packets are of the same client."""
     remarks: tuple[str, ...] = field(default_factory=tuple)
     """What was left out."""
-    reaction: int = 0
-    """Longest reaction of a host in ns; 0: that of the clock."""
     is_inferred: bool = False
     """Whether what the link did is inferred from what one side saw."""
     has_credit: bool = False
@@ -190,39 +187,3 @@ class Transfer:
                 if not behind:
                     total += time_ns - since
         return total + (max(0, self.ended - since) if behind else 0)
-
-    @property
-    def reaction_ns(self) -> int:
-        """Longest time between a cause at a host and the packet that follows from it.
-
-        In virtual time computing takes none; what is left are stamps of packets in one batch.
-        """
-        return self.reaction or (200_000 if self.clock == "virtual" else 1_000_000)
-
-
-# TCP's numbers
-
-
-def nearest(differences: Numbers) -> Numbers:
-    """Return differences of numbers modulo 2^32, each as the nearest one (RFC 9293, 3.4)."""
-    return (differences + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
-def unwrapped(numbers: Numbers) -> Numbers:
-    """Return TCP's numbers without their wrap at 2^32, from the first packet's."""
-    if not len(numbers):
-        return numbers
-    return np.concatenate([[0], np.cumsum(nearest(np.diff(numbers)))]).astype(np.int64)
-
-
-def following(acknowledgement: Numbers, sequence: Numbers) -> Numbers:
-    """Return acknowledgements on the scale of the other direction's numbers."""
-    if not len(acknowledgement) or not len(sequence):
-        return acknowledgement
-    known = np.flatnonzero(acknowledgement)
-    offsets = np.zeros(len(acknowledgement), dtype=np.int64)
-    if not len(known):
-        return offsets
-    values = acknowledgement[known]
-    offsets[known] = nearest(values[0] - sequence[0]) + unwrapped(values)
-    return offsets

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from httpbed.addons.explain import capture, explanation, windows
+from httpbed.addons.explain import capture, explanation, qlog_trace, windows
 from httpbed.addons.explain.capture import CaptureError, Ending
-from httpbed.addons.explain.explanation import Explained, Place, Unexplained
+from httpbed.addons.explain.explanation import Explained, Place
 from httpbed.addons.explain.foreign import connections, one_sided
 from httpbed.addons.explain.foreign import seen as places
 from httpbed.addons.explain.foreign.one_sided import Side
 from httpbed.addons.explain.foreign.seen import OneSidedError, Seen
-from httpbed.base import units
+from httpbed.addons.explain.qlog_trace import QlogError
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.experiment.roles import HttpVersion
 from httpbed.programs.catalog import Catalog
@@ -60,11 +60,10 @@ class Evidence:
     """What a file says."""
 
     kind: Kind
-    unit: str
-    """What a line is: a connection, or a request."""
     lines: Sequence[Line]
-    found: Sequence[Explained | Unexplained]
-    notes: Sequence[str] = field(default_factory=tuple)
+    answer: Explained
+    """Of the line that was chosen, or of the largest."""
+    notes: Sequence[str]
     http_version: HttpVersion | None = None
     """Of what was explained, as far as the file says."""
 
@@ -110,7 +109,7 @@ def of_capture(path: Path, catalog: Catalog, chosen: str | None, side: Side | No
     notes = [*_capture_notes(ending)]
     place = Place(0, connection.name, {"connection": connection.name}, 1)
     ended = max(each.end for each in known)
-    answer = explain(place, lambda: places.of_capture(packets, ended), side, catalog)
+    answer = _explained(path, place, lambda: places.of_capture(packets, ended), side, catalog)
     lines = [
         Line(
             each.name,
@@ -121,7 +120,7 @@ def of_capture(path: Path, catalog: Catalog, chosen: str | None, side: Side | No
         for each in known
     ]
     version: HttpVersion = "3" if connection.is_quic else ("2" if packets.offers_http2 else "1.1")
-    return Evidence("capture", "connection", lines, [answer], notes, version)
+    return Evidence("capture", lines, answer, notes, version)
 
 
 def _chosen(
@@ -154,20 +153,40 @@ def _capture_notes(ending: Ending) -> list[str]:
     return notes
 
 
-def explain(
-    place: Place, see: Callable[[], Seen], side: Side | None, catalog: Catalog
-) -> Explained | Unexplained:
+def of_qlog(path: Path, catalog: Catalog, chosen: str | None) -> Evidence:
+    """Explain the connection of a qlog.
+
+    :raises ConfigError: when it is of another version, or damaged at its beginning.
+    """
+    if chosen:
+        raise ConfigError([Mistake("--connection", "a qlog has one connection", "leave it out")])
+    try:
+        with path.open("rb") as file:
+            trace = qlog_trace.read(file)
+    except QlogError as error:
+        raise ConfigError([Mistake(str(path), str(error), error.remedy)]) from None
+    except OSError as error:
+        raise ConfigError([Mistake(str(path), f"cannot be read: {error.strerror}")]) from None
+    name = f"the connection of {path.name}"
+    place = Place(0, name, {"connection": path.name}, 1)
+    side: Side = "server" if trace.is_server else "client"
+    answer = _explained(path, place, lambda: places.of_qlog(trace), side, catalog)
+    data = trace.sent if trace.is_server else trace.received
+    lasts = max((packet.at for packet in (*trace.sent, *trace.received)), default=0)
+    line = Line(path.name, "QUIC", sum(packet.size for packet in data), lasts)
+    notes = [f"{trace.damage}; what follows was left out"] if trace.damage else []
+    return Evidence("qlog", [line], answer, notes, "3")
+
+
+def _explained(
+    path: Path, place: Place, see: Callable[[], Seen], side: Side | None, catalog: Catalog
+) -> Explained:
     """Explain what ``see`` returns of a connection, at one side of it."""
     try:
         transfer = one_sided.transfer(see(), side)
     except OneSidedError as error:
-        return place.unexplained(error)
+        raise ConfigError([Mistake(str(path), f"{place.trial}: {error}")]) from None
     versions: list[HttpVersion] = ["3"] if transfer.protocol == "quic" else ["2", "1.1"]
     outcome = "completed" if transfer.is_over else explanation.CUT_OFF
     known = windows.fingerprints(catalog, versions)
     return explanation.divided(place, outcome, transfer, versions[0], known)
-
-
-def size_text(number: int) -> str:
-    """Return bytes in words."""
-    return units.format_size(number, units.SHORT_DIGITS)

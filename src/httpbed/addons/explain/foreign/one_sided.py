@@ -33,6 +33,7 @@ from typing import Literal
 
 import numpy as np
 
+from httpbed.addons.explain.capture import unwrapped
 from httpbed.addons.explain.foreign import seen
 from httpbed.addons.explain.foreign.seen import (
     NEED_ACKNOWLEDGEMENTS,
@@ -50,7 +51,6 @@ from httpbed.addons.explain.transfer import (
     Sent,
     Transfer,
     small_bytes,
-    unwrapped,
 )
 
 Side = Literal["client", "server"]
@@ -106,12 +106,11 @@ class _Place:
             others=(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
             path=Path(self.rate_bit_s, shortest),
             body_bytes=0,
-            clock="real",
+            reaction_ns=self.reaction,
             ended=int(data.arrived[content & self._was_heard()].max()),
             request=max(0, request - origin) if self.seen.request is not None else 0,
             is_over=self.seen.ends,
             remarks=(*self.seen.remarks, *self._remarks()),
-            reaction=self.reaction,
             is_inferred=True,
             hidden=self._hidden(),
             has_credit=self.seen.has_credit,
@@ -224,7 +223,7 @@ class _Place:
         data, answers = self.seen.data, self.seen.answers
         if not len(answers) or not (data.echo > 0).any() or not (answers.stamp >= 0).any():
             return np.zeros(0, dtype=np.int64)
-        stamps = np.maximum.accumulate(unwrapped(answers.stamp) + int(answers.stamp[0]))
+        stamps = np.maximum.accumulate(unwrapped(answers.stamp))
         place = np.searchsorted(stamps, data.echo, side="left")
         known = (place < len(answers)) & (data.echo > 0)
         found = np.where(known, answers.at[np.minimum(place, len(answers) - 1)], -FAR)
@@ -321,7 +320,6 @@ class _Place:
             begun=left,
             done=left,
             arrived=heard,
-            bytes=answers.bytes,
             payload=answers.payload,
             first=answers.first,
             acknowledged=answers.acknowledged,
@@ -438,7 +436,6 @@ def _sent(data: Half, sent: Numbers, link: Sequence[Numbers], arrived: Numbers) 
         begun=begun,
         done=done,
         arrived=arrived[order],
-        bytes=data.bytes[order],
         payload=data.payload[order],
         first=data.first[order],
         acknowledged=zeros,

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from httpbed.addons.explain.division import Division, Period
-from httpbed.addons.explain.explanation import Explained, Place, Unexplained
+from httpbed.addons.explain.explanation import Explained, Place
 from httpbed.addons.explain.foreign.evidence_file import Evidence, Kind, Line
 from httpbed.addons.explain.transfer import NS, Sent, Transfer
 from httpbed.addons.explain.transfer import Path as NetworkPath
@@ -73,9 +73,11 @@ def read(path: Path, kind: Kind, chosen: str | None) -> Evidence:
     known.sort(key=lambda request: -request.lasts)
     one = _chosen(known, chosen)
     lines = [Line(each.url, each.protocol, each.body, each.lasts) for each in known]
-    found = _explained(one, _round_trip(known, one))
+    if not one.lasts:
+        raise ConfigError([Mistake(str(path), f"{one.url}: {NO_TIMINGS}")])
+    answer = _explained(one, _round_trip(known, one))
     notes = [LACKS, *_together(known)]
-    return Evidence(kind, "request", lines, [found], notes)
+    return Evidence(kind, lines, answer, notes)
 
 
 def _chosen(known: Sequence[Request], word: str | None) -> Request:
@@ -109,10 +111,8 @@ def _together(known: Sequence[Request]) -> Iterator[str]:
         yield f"{len(known)} requests within {(end - begin) / NS:.3g} s; one of them is explained"
 
 
-def _explained(request: Request, round_trip: int | None) -> Explained | Unexplained:
+def _explained(request: Request, round_trip: int | None) -> Explained:
     place = Place(0, request.url, {"request": request.url}, 1)
-    if not request.lasts:
-        return place.unexplained(NO_TIMINGS)
     periods, divided_to = list[Period](), 0
     for cause, lasts in _causes(request, round_trip):
         if lasts > 0:
@@ -148,7 +148,7 @@ def _no_packets(ended: int, round_trip: int | None, remarks: tuple[str, ...]) ->
         others=(empty, empty),
         path=NetworkPath(None, round_trip or 0),
         body_bytes=0,
-        clock="real",
+        reaction_ns=0,
         ended=ended,
         remarks=remarks,
     )

@@ -9,6 +9,7 @@ import numpy as np
 from httpbed.addons.explain import capture
 from httpbed.addons.explain.foreign import connections
 from httpbed.addons.explain.foreign.connections import Packets
+from httpbed.addons.explain.qlog_trace import Packet, Trace, credit
 from httpbed.addons.explain.transfer import (
     FAR,
     MAX_PACKETS,
@@ -16,8 +17,6 @@ from httpbed.addons.explain.transfer import (
     Flags,
     Numbers,
     Protocol,
-    following,
-    unwrapped,
 )
 
 MAX_SEGMENT, MAX_DATAGRAM = 1460, 1472
@@ -112,16 +111,13 @@ def of_capture(packets: Packets, file_end: int) -> Seen:
     is_tcp = not connection.is_quic
     data, answers = headers.where(down), headers.where(~down)
     if is_tcp:
-        first = unwrapped(data.sequence) + (data.flags & capture.SYN > 0)
-        acknowledged = following(answers.acknowledgement, data.sequence)
-        scale = capture.window_scale(answers, data)
-        window = answers.window << np.where(answers.flags & capture.SYN > 0, 0, scale)
+        first, said, acknowledged, edge = capture.tcp_numbers(data, answers)
         if (data.flags & capture.SYN).sum() == 0:
             remarks.append("without its handshake, so windows are not scaled and are left out")
-            window = np.full(len(answers), FAR)
+            edge = acknowledged + FAR
     else:
-        first, acknowledged = np.zeros(len(data), dtype=np.int64), np.zeros(len(answers), np.int64)
-        window = acknowledged
+        first, said = np.zeros(len(data), dtype=np.int64), np.zeros(len(answers), dtype=np.int64)
+        acknowledged = edge = said
         remarks.append("QUIC without keys: losses, acknowledgements and windows are not seen")
     closes = capture.FIN | capture.RST
     ends = bool(is_tcp and (headers.flags & closes).any())
@@ -129,9 +125,7 @@ def of_capture(packets: Packets, file_end: int) -> Seen:
     return Seen(
         protocol="tcp" if is_tcp else "quic",
         data=_half(data, start, first, np.zeros_like(first), np.zeros_like(first)),
-        answers=_half(
-            answers, start, unwrapped(answers.sequence), acknowledged, acknowledged + window
-        ),
+        answers=_half(answers, start, said, acknowledged, edge),
         request=_request(packets, start),
         handshake=_handshake(packets),
         ends=ends or silent,
@@ -202,6 +196,83 @@ def _request(packets: Packets, start: int) -> int | None:
     is_ready = np.isin(record, (connections.TLS_DATA, connections.TLS_CHANGE))
     ready = mine[is_ready & (mine > answered[0])]
     return int(headers.at[ready[0]]) - start if len(ready) else None
+
+
+UDP_HEADERS = 28
+
+
+def of_qlog(trace: Trace) -> Seen:
+    """Return what a qlog has of a connection.
+
+    Packet numbers and acknowledgements take the place of TCP's numbers; MAX_DATA and
+    MAX_STREAM_DATA that of its window, which is then seen and not inferred.
+
+    :raises OneSidedError: when a direction is missing.
+    """
+    is_server = trace.is_server
+    data = trace.sent if is_server else trace.received
+    answers = trace.received if is_server else trace.sent
+    if not data or not answers:
+        raise OneSidedError("it has packets of one direction only")
+    data, lost = _with_lost(trace, data, is_server=is_server)
+    numbers = np.array([packet.number for packet in data], dtype=np.int64)
+    sizes = np.array([packet.size for packet in data], dtype=np.int64)
+    order = np.argsort(numbers, kind="stable")
+    behind = np.cumsum(sizes[order])
+    first = np.zeros(len(data), dtype=np.int64)
+    first[order] = behind - sizes[order]
+    known = np.array([answer.acknowledged for answer in answers], dtype=np.int64)
+    count = np.searchsorted(numbers[order], known, side="right")
+    acknowledged = np.where(known >= 0, np.concatenate([[0], behind])[count], 0)
+    ends, edges = credit(trace, data, answers, "client")
+    remarks = [f"its first {MAX_PACKETS} packets"] if trace.is_cut else []
+    return Seen(
+        protocol="quic",
+        data=_logged(data, first, np.zeros_like(first), ends),
+        answers=_logged(answers, np.zeros_like(known), np.maximum.accumulate(acknowledged), edges),
+        request=_first_request(answers),
+        handshake=None if is_server else _client_handshake(trace),
+        ends=True,
+        remarks=tuple(remarks),
+        lost=lost,
+        has_credit=bool((edges < FAR).any()),
+    )
+
+
+def _logged(packets: list[Packet], first: Numbers, known: Numbers, edge: Numbers) -> Half:
+    at = np.array([packet.at for packet in packets], dtype=np.int64)
+    size = np.array([packet.size for packet in packets], dtype=np.int64)
+    none = np.full(len(packets), -1, dtype=np.int64)
+    return Half(at, size + UDP_HEADERS, size, first, known, edge, none, none)
+
+
+def _with_lost(
+    trace: Trace, data: list[Packet], *, is_server: bool
+) -> tuple[list[Packet], np.ndarray]:
+    """Return the data with what was lost on its way to a client: the numbers that never came."""
+    if is_server:
+        return data, np.array([packet.number in trace.lost for packet in data], dtype=bool)
+    came = {packet.number for packet in data}
+    packets, lost, newest = list[Packet](), list[bool](), -1
+    for packet in data:
+        for number in range(newest + 1, packet.number) if newest >= 0 else ():
+            if number not in came:
+                packets.append(Packet(packet.at, number, packet.size))
+                lost.append(True)
+        newest = max(newest, packet.number)
+        packets.append(packet)
+        lost.append(False)
+    return packets, np.array(lost, dtype=bool)
+
+
+def _first_request(answers: list[Packet]) -> int | None:
+    """Return when the first stream that the client opened passed."""
+    return next((answer.at for answer in answers if any(key % 4 == 0 for key in answer.ends)), None)
+
+
+def _client_handshake(trace: Trace) -> tuple[int, int] | None:
+    later = [packet.at for packet in trace.received if packet.at >= trace.sent[0].at]
+    return (later[0] - trace.sent[0].at, 0) if later else None
 
 
 REORDERED_SHARE = 0.25
