@@ -12,15 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from computed_loads import CATALOG, LINK
 from httpbed.addons.explain import outline
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.experiment.scenario import Scenario
-from httpbed.programs import catalog as catalogs
-from window_sender import MS, RATE, WindowSender, result
+from window_sender import MS, WindowSender, result
 
-CATALOG = catalogs.load()
-LINK = {"between": ["client", "server"], "rate": f"{RATE // 10**6} Mbit/s", "delay": "20 ms"}
 DOCUMENT: dict[str, Any] = {
     "topology": {"hosts": ["client", "server"], "links": [LINK]},
     "roles": {

@@ -12,42 +12,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import computed_loads
+from computed_loads import CONNECTION, scenario
 from httpbed.addons.explain.evidence import NoTransferError
-from httpbed.addons.explain.explanation import Place
-from httpbed.addons.explain.page_division import ExplainedLoad, PagePackets
+from httpbed.addons.explain.page_division import ExplainedLoad
 from httpbed.addons.explain.transfer import Transfer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.load.critical_path import RESPONSE
-from httpbed.addons.pages.loads import PageTrial
-from httpbed.addons.pages.report import critical_path_report
 from httpbed.experiment.scenario import Scenario
-from httpbed.programs import catalog as catalogs
-from window_sender import DELAY, MS, PAYLOAD, RATE, REQUEST, ROUND_TRIP, WindowSender
+from window_sender import DELAY, MS, PAYLOAD, REQUEST, ROUND_TRIP, WindowSender
 
-CATALOG = catalogs.load()
 NS = 1_000_000_000
-LINK = {"between": ["client", "server"], "rate": f"{RATE // 10**6} Mbit/s", "delay": "20 ms"}
 ZERO = 3 * MS
 """The navigation begins after the client's first packet: another one was early."""
 
 
-def scenario(buffer: str = "14k") -> Scenario:
-    return Scenario.model_validate(
-        {
-            "topology": {"hosts": ["client", "server"], "links": [LINK]},
-            "roles": {
-                "client": {"implementation": "chromium-headless-shell", "http_version": "3"},
-                "server": {
-                    "implementation": "nginx",
-                    "knobs": {"http3_stream_buffer_size": buffer},
-                },
-            },
-            "workload": {"kind": "page", "page": {"objects": 1, "size": "1 MB"}},
-        }
-    )
-
-
-def load(transfer: Transfer, bodies: int = 1, *, connection: str = "7") -> BrowserLoad:
+def load(transfer: Transfer, bodies: int = 1, *, connection: str = CONNECTION) -> BrowserLoad:
     """Return a load whose documents came side by side as parts of a transfer."""
     data = transfer.content
     begin, end = (int(at) - ZERO for at in (data.arrived[~data.lost][0], data.arrived.max()))
@@ -76,16 +56,10 @@ def divided(
     loaded: BrowserLoad | None = None,
     described: Scenario | None = None,
     *,
-    known: str = "7",
+    known: str = CONNECTION,
 ) -> ExplainedLoad:
     described, loaded = described or scenario(), loaded or load(transfer)
-    trial = PageTrial(1, "t", 1, {}, "completed", loaded)
-    path = critical_path_report.of_load(trial, described, "page_load_time")
-    assert path is not None
-    packets = PagePackets(
-        {known: replace(transfer, has_small_answers=True)}, ZERO, described, CATALOG
-    )
-    return packets.explained(Place(1, "t", {}, 1), path)
+    return computed_loads.divided({known: transfer}, loaded, described, zero=ZERO)
 
 
 def response_s(one: ExplainedLoad) -> float:

@@ -3,53 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from httpbed.addons.explain.explanation import Place
-from httpbed.addons.explain.page_division import ExplainedLoad, PagePackets
+import computed_loads
+from computed_loads import CONNECTION, scenario
+from httpbed.addons.explain.page_division import ExplainedLoad
 from httpbed.addons.explain.page_turns import AS_URGENT, LESS_URGENT, ON_THE_WAY
 from httpbed.addons.explain.transfer import Transfer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
-from httpbed.addons.pages.loads import PageTrial
-from httpbed.addons.pages.report import critical_path_report
-from httpbed.experiment.scenario import Scenario
-from httpbed.programs import catalog as catalogs
 from window_sender import (
-    DELAY,
     MS,
     PAYLOAD,
-    RATE,
     REQUEST,
     ROUND_TRIP,
     TRANSMISSION,
     WindowSender,
 )
 
-CATALOG = catalogs.load()
 NS = 1_000_000_000
-SCENARIO = Scenario.model_validate(
-    {
-        "topology": {
-            "hosts": ["client", "server"],
-            "links": [
-                {
-                    "between": ["client", "server"],
-                    "rate": f"{RATE // 10**6} Mbit/s",
-                    "delay": f"{DELAY // MS} ms",
-                }
-            ],
-        },
-        "roles": {
-            "client": {"implementation": "chromium-headless-shell", "http_version": "3"},
-            "server": {"implementation": "nginx"},
-        },
-        "workload": {"kind": "page", "page": {"objects": 1, "size": "1 MB"}},
-    }
-)
+SCENARIO = scenario("64k")
 HERO, OTHER = "hero", "other"
 
 
@@ -79,7 +54,7 @@ def load(
                 url=f"https://server/{name}.svg",
                 status=200,
                 kind="Image",
-                connection="7",
+                connection=CONNECTION,
                 wire_bytes=len(own) * PAYLOAD,
                 request_headers=(("priority", f"u={urgency}, i"),),
                 parts=tuple((at / NS, PAYLOAD) for at in own) if has_parts else (),
@@ -106,11 +81,7 @@ def load(
 def divided(
     transfer: Transfer, loaded: BrowserLoad, metric: str = "largest_contentful_paint"
 ) -> ExplainedLoad:
-    trial = PageTrial(1, "t", 1, {}, "completed", loaded)
-    path = critical_path_report.of_load(trial, SCENARIO, metric)
-    assert path is not None
-    known = {"7": replace(transfer, has_small_answers=True)}
-    return PagePackets(known, 0, SCENARIO, CATALOG).explained(Place(1, "t", {}, 1), path)
+    return computed_loads.divided({CONNECTION: transfer}, loaded, SCENARIO, metric)
 
 
 def test_the_link_carries_a_less_urgent_response_first() -> None:

@@ -6,35 +6,16 @@ from typing import Any
 
 import pytest
 
+from computed_loads import CATALOG, scenario
 from httpbed.addons.explain import page_windows
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.page_windows import HeldLoad
 from httpbed.addons.explain.transfer import Transfer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.experiment.scenario import Scenario
-from httpbed.programs import catalog as catalogs
-from window_sender import MS, ORIGIN, PAYLOAD, RATE, ROUND_TRIP, WindowSender, result
+from window_sender import MS, ORIGIN, PAYLOAD, ROUND_TRIP, WindowSender, result
 
-CATALOG = catalogs.load()
 NS = 1_000_000_000
-LINK = {"between": ["client", "server"], "rate": f"{RATE // 10**6} Mbit/s", "delay": "20 ms"}
-
-
-def scenario(buffer: str = "14k", version: str = "3") -> Scenario:
-    knobs = {"http3_stream_buffer_size": buffer}
-    return Scenario.model_validate(
-        {
-            "topology": {"hosts": ["client", "server"], "links": [LINK]},
-            "roles": {
-                "client": {
-                    "implementation": "chromium-headless-shell",
-                    "http_version": version,
-                },
-                "server": {"implementation": "nginx", "knobs": knobs},
-            },
-            "workload": {"kind": "page", "page": {"objects": 1, "size": "1 MB"}},
-        }
-    )
 
 
 def load(transfer: Transfer, bodies: int = 1) -> BrowserLoad:
