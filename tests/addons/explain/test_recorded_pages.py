@@ -21,7 +21,6 @@ from httpbed.addons.explain.page_turns import LESS_URGENT
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import driver_output, timing
 from httpbed.addons.pages.load.critical_path import RESPONSE
-from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs import catalog as catalogs
 from httpbed.report import markdown
@@ -124,9 +123,7 @@ def test_a_browser_that_reads_late_has_its_only_connection(tmp_path: Path) -> No
     described = unpacked("held-h3", tmp_path)
     recorded = evidence.recorded(tmp_path, described, "virtual")
     load = driver_output.read(tmp_path / loads.CLIENT)
-    zero = page_windows.navigation_ns(
-        evidence.json_object(tmp_path / LINK_RESULT), load, recorded.origin
-    )
+    zero = page_windows.navigation_ns(recorded.result, load, recorded.origin)
     late = [replace(one, ended_s=(one.ended_s or 0.0) + 20.0) for one in load.requests]
     found = page_connections.carriers(recorded, replace(load, requests=tuple(late)), zero)
     assert len(found) == 1
@@ -136,8 +133,7 @@ def test_each_of_several_connections_is_found_by_its_bytes(tmp_path: Path) -> No
     described = unpacked("lossy-h1", tmp_path)
     recorded = evidence.recorded(tmp_path, described, "virtual")
     load = driver_output.read(tmp_path / loads.CLIENT)
-    result = evidence.json_object(tmp_path / LINK_RESULT)
-    zero = page_windows.navigation_ns(result, load, recorded.origin)
+    zero = page_windows.navigation_ns(recorded.result, load, recorded.origin)
     found = page_connections.carriers(recorded, load, zero)
     assert len(found) == len(recorded.connections) == 3
     for name, transfer in found.items():

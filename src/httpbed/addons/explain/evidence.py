@@ -16,6 +16,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,8 @@ class Recorded:
     clock: Clock
     configuration: Mapping[str, Any]
     """Of the emulator: its links."""
+    result: Mapping[str, Any]
+    """What it counted."""
     log: PacketLog
     headers: Headers
     route: tuple[int, ...]
@@ -103,10 +106,16 @@ class Recorded:
     """The one of them at which packets are watched."""
     connections: Sequence[Mapping[str, Any]]
     """As the emulator counted them on the narrowest link; the client sent a packet in each."""
-    origin: int
-    """The client's first packet, in ns on the emulator's clock."""
-    start: int
-    """The same in ns since the emulator's start."""
+
+    @cached_property
+    def origin(self) -> int:
+        """The client's first packet, in ns on the emulator's clock."""
+        return min(int(one["client_first_ns"]) for one in self.connections)
+
+    @property
+    def start(self) -> int:
+        """The same in ns since the emulator's start."""
+        return self.origin - int(self.result["started_ns"])
 
     def transfer(self, connection: Mapping[str, Any]) -> Transfer:
         """Return a connection's packets, up to its last one, with what else the link carried.
@@ -278,10 +287,8 @@ def recorded(artifacts: Path, scenario: Scenario, clock: Clock) -> Recorded:
     if scenario.workload.sender == "server":
         route = route[::-1]
     near = _near(result, scenario.link.name, narrow)
-    origin = min(int(one["client_first_ns"]) for one in near)
-    start = origin - int(result["started_ns"])
     return Recorded(
-        artifacts, scenario, clock, configuration, log, headers, route, narrow, near, origin, start
+        artifacts, scenario, clock, configuration, result, log, headers, route, narrow, near
     )
 
 

@@ -49,7 +49,6 @@ from httpbed.addons.pages.load.driver_output import LoadError
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.addons.pages.report.critical_path_report import LoadPath
-from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
 from httpbed.programs.catalog import Catalog
 from httpbed.store.results import Results
@@ -181,8 +180,7 @@ def of_path(left: Remains, path: LoadPath) -> ExplainedLoad | Unexplained:
     described, load = left.described, path.trial.load
     try:
         recorded = evidence.recorded(left.artifacts, described, left.clock)
-        result = evidence.json_object(left.artifacts / LINK_RESULT)
-        zero = page_windows.navigation_ns(result, load, recorded.origin)
+        zero = page_windows.navigation_ns(recorded.result, load, recorded.origin)
         transfers = page_connections.carriers(recorded, load, zero)
         return PagePackets(transfers, zero, described, left.catalog).explained(left.place, path)
     except NoTransferError as error:
