@@ -132,15 +132,6 @@ def _totals(periods: Iterable[Period]) -> Counter[str]:
     return Counter({name: totals[name] for name in BY_NAME if totals[name]})
 
 
-def largest_shares(divisions: Iterable[Division], *, in_force: bool = False) -> dict[str, float]:
-    """Return the largest share of each cause in any division, in the order of the taxonomy."""
-    shares = dict.fromkeys(BY_NAME, 0.0)
-    for division in divisions:
-        for name, ns in (division.forces() if in_force else division.costs()).items():
-            shares[name] = max(shares[name], division.share(ns))
-    return shares
-
-
 def divide(transfer: Transfer) -> Division:
     """Divide the time of a transfer."""
     marks = _marks(transfer)
@@ -241,18 +232,14 @@ def _before(transfer: Transfer, marks: _Marks) -> Iterator[Period]:
     heard = min(marks.heard, end)
     silent = "client" if transfer.sender == "client" else "processing in the set-up"
     yield from _waiting(transfer, until_request, heard, "path", silent)
-    if not _any_lost(transfer, until_request, heard):
+    asking = transfer.of_client
+    if not (asking.lost & (asking.sent >= until_request) & (asking.sent <= heard)).any():
         left = end if marks.left is None else min(max(heard, marks.left), end)
         is_known = transfer.is_over or marks.first is not None
         yield Period(heard, left, "server" if is_known else "unknown", "seen")
         yield from _waiting(transfer, left, end, "path", "client")
     else:
         yield from _waiting(transfer, heard, end, "path", "server")
-
-
-def _any_lost(transfer: Transfer, begin: int, end: int) -> bool:
-    asking = transfer.of_client
-    return bool((asking.lost & (asking.sent >= begin) & (asking.sent <= end)).any())
 
 
 def _waiting(

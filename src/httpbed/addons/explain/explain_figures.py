@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.division import Period, largest_shares
-from httpbed.addons.explain.explanation import Divided, Explained
+from httpbed.addons.explain.division import Period
+from httpbed.addons.explain.explanation import Divided, Explained, largest_shares
 from httpbed.addons.explain.transfer import NS
 from httpbed.report.svg import INK, SINCE, STYLE, WIDE_IN, Plot, VisibleFigure
 
@@ -83,7 +83,7 @@ def bands(explained: Explained, since: str = SINCE) -> Plot:
 
 def _shown(every: Sequence[Divided], *, in_force: bool = False) -> list[str]:
     """Return the causes that a figure shows, in the order of the taxonomy."""
-    largest = largest_shares((divided.division for divided in every), in_force=in_force)
+    largest = largest_shares(every, in_force=in_force)
     return [name for name, share in largest.items() if share >= SHOWN_SHARE]
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from httpbed.addons.explain import difference, explain_figures, outline
 from httpbed.addons.explain.causes import BY_NAME
 from httpbed.addons.explain.difference import Difference
-from httpbed.addons.explain.division import largest_shares
 from httpbed.addons.explain.explanation import (
     Divided,
     Explained,
@@ -19,6 +18,7 @@ from httpbed.addons.explain.explanation import (
     duration_text,
     explain,
     explained,
+    largest_shares,
     typical_rows,
 )
 from httpbed.addons.explain.lifts import Rung
@@ -282,7 +282,7 @@ def _share(ns: int, one: Divided) -> str:
 
 def _columns(known: Sequence[Divided]) -> list[str]:
     """Return the causes that took most of some trial, in the order of the taxonomy."""
-    shares = largest_shares(divided.division for divided in known)
+    shares = largest_shares(known)
     dearest = sorted(shares, key=lambda name: -shares[name])[:MAX_CAUSES]
     return [name for name in BY_NAME if name in dearest and shares[name] >= 0.02]
 

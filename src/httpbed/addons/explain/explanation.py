@@ -9,7 +9,7 @@ clients have ended. A division's receiver's window *in force* can be compared wi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -275,6 +275,15 @@ def duration_text(ns: int) -> str:
 def size_text(count: int) -> str:
     """Return bytes in words."""
     return units.format_size(count, units.SHORT_DIGITS)
+
+
+def largest_shares(every: Iterable[Divided], *, in_force: bool = False) -> dict[str, float]:
+    """Return the largest share of each cause in any division, in the order of the taxonomy."""
+    shares = dict.fromkeys(BY_NAME, 0.0)
+    for division in (divided.division for divided in every):
+        for name, ns in (division.forces() if in_force else division.costs()).items():
+            shares[name] = max(shares[name], division.share(ns))
+    return shares
 
 
 def divided(  # noqa: PLR0913 - the last is a keyword
