@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from httpbed.results.estimate import estimate, median_interval, ranks
+from httpbed.results.estimate import CONFIDENCE, MAX_COUNTED, estimate, median_interval, ranks
 from httpbed.results.sample import Bounded, Sample, Tally
 
 VALUES = st.lists(st.floats(1e-3, 1e4), min_size=1, max_size=40)
@@ -46,6 +46,13 @@ def test_ranks_as_in_the_tables(n: int, rank: int, coverage: float) -> None:
     found, covered = ranks(n)
     assert found == rank
     assert covered == pytest.approx(coverage)
+
+
+def test_ranks_are_those_of_scipys_distribution() -> None:
+    """To the last bit, however many values there are."""
+    for n in range(2, 2 * MAX_COUNTED):
+        rank = max(1, int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)))
+        assert ranks(n) == (rank, 1 - 2 * stats.binom.cdf(rank - 1, n, 0.5))
 
 
 def test_five_values_give_their_range_and_its_coverage() -> None:

@@ -17,10 +17,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import scipy
 
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.results import location, log_ratio
@@ -145,7 +145,7 @@ def blocks_to_settle(ratios: Floats) -> int | None:
     logs = np.log(ratios)
     if logs.size < MIN_BLOCKS:
         return None
-    quantile = float(scipy.stats.norm.ppf((1 + CONFIDENCE) / 2))
+    quantile = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
     width = quantile * EFFICIENCY * float(logs.std(ddof=1))
     effect = abs(location.centre(logs).value)
     gap = max(effect, math.log1p(EQUAL_MARGIN) - effect)

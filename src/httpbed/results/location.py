@@ -150,7 +150,7 @@ class Normal:
 
     def cdf(self, count: int) -> float:
         """Return the probability of at most ``count``."""
-        return float(scipy.stats.norm.cdf((count + 0.5 - self._mean) / self._deviation))
+        return float(scipy.special.ndtr((count + 0.5 - self._mean) / self._deviation))
 
 
 @functools.cache
@@ -244,17 +244,17 @@ class Student:
 
     def low(self, side: float) -> float:
         """Return the lower confidence bound."""
-        return self.value - float(scipy.stats.t.isf(side, self._degrees)) * self._error
+        return self.value + float(scipy.special.stdtrit(self._degrees, side)) * self._error
 
     def high(self, side: float) -> float:
         """Return the upper confidence bound."""
-        return self.value + float(scipy.stats.t.isf(side, self._degrees)) * self._error
+        return self.value - float(scipy.special.stdtrit(self._degrees, side)) * self._error
 
     def _tail(self, distance: float) -> float:
         """Return the p-value of a value that lies so far beyond."""
         if not self._error:
             return float(distance <= 0)
-        return float(scipy.stats.t.sf(distance / self._error, self._degrees))
+        return float(scipy.special.stdtr(self._degrees, -distance / self._error))
 
 
 def mean(values: Floats) -> Student:
