@@ -180,6 +180,7 @@ def test_what_only_an_addon_reads_is_a_mistake(
     assert (code, message in err) == (2, True), err
 
 
+@pytest.mark.slow
 def test_an_archive_of_page_loads_is_read_without_their_addon(tmp_path: Path) -> None:
     """Workload, metrics, claims and figures of page loads are unread; the rest has its values."""
     shutil.copytree(Path(__file__).parents[1] / "results/zhang2023/losses", tmp_path / "losses")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import resource
-import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ import pytest
 import stored_campaigns
 from command_line import Command
 
-MAIN = "from httpbed.cli.main import main; main()"
 MAX_BYTES = 20_000
 """A limit on the size of files: a report exceeds it, a figure does not."""
 
@@ -25,6 +24,15 @@ def campaign(tmp_path: Path) -> Path:
     return tmp_path / "campaign"
 
 
+@contextmanager
+def small_files() -> Iterator[None]:
+    """Let this process write files of at most ``MAX_BYTES``."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_BYTES, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
 def test_a_report_that_cannot_be_written_leaves_the_old_one(
     httpbed: Command, campaign: Path
 ) -> None:
@@ -33,16 +41,11 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(
     report = campaign / "report.html"
     old = report.read_bytes()
     assert len(old) > MAX_BYTES
-    ended = subprocess.run(
-        [sys.executable, "-c", MAIN, "report", str(campaign)],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_BYTES, MAX_BYTES)),
-    )
-    assert ended.returncode == 3
-    assert "remedy: raise the limit on file sizes" in ended.stderr
-    assert "answer" in ended.stdout  # which needs no figure
+    with small_files():
+        code, out, err = httpbed("report", campaign)
+    assert code == 3
+    assert "remedy: raise the limit on file sizes" in err
+    assert "answer" in out  # which needs no figure
     assert report.read_bytes() == old
     assert not [*campaign.glob(".report*")]
 

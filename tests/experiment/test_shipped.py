@@ -164,6 +164,7 @@ def _is_the_papers(path: str, treatment: Mapping[str, str]) -> bool:
     return all(treatment.get(name) in levels for name, levels in ITS_LEVELS[path].items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "impairments"), [("rates", 7), ("losses", 4)])
 def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairments: int) -> None:
     """HTTP/1.1 by nginx; HTTP/3 by aioquic with New Reno and Cubic, and by nginx.
@@ -185,6 +186,7 @@ def test_zhang_2023_has_both_sites_and_every_rate_and_loss(file: str, impairment
         assert (up.rate, up.loss, up.delay) == (None, 0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
     """Five runs of 360 combinations over both protocols, with the RTT split equally."""
     path = FOLDER / "biswal2016/grid.toml"
@@ -206,6 +208,7 @@ def test_the_grid_of_biswal_2016_is_that_of_tables_2_and_4() -> None:
     assert delays_s == {0.005, 0.05, 0.1}
 
 
+@pytest.mark.slow
 def test_delay_and_loss_of_liu_2024_are_on_the_clients_link_only() -> None:
     """Every link has 10 Mbit/s; the network is the same with and without a proxy."""
     path = FOLDER / "liu2024/single-stream.toml"

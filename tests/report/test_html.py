@@ -150,7 +150,8 @@ def test_publishing_writes_page_and_figures(tmp_path: Path) -> None:
     for name in ("one", "two"):
         folder = tmp_path / name
         folder.mkdir()
-        assert reports.saved(campaign(evil, directory=folder)) == folder / "report.html"
+        made = campaign(evil, directory=folder)
+        assert reports.saved(made, as_pdf=True) == folder / "report.html"
         files = [path for path in folder.rglob("*") if path.is_file()]
         found = {str(path.relative_to(folder)): path.read_bytes() for path in files}
         first = first or found

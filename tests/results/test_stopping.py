@@ -70,7 +70,7 @@ def stops_at(values: Floats) -> int:
     )
 
 
-@pytest.mark.parametrize("deviation", [0.05, 0.1])
+@pytest.mark.parametrize("deviation", [0.05, pytest.param(0.1, marks=pytest.mark.slow)])
 def test_stopping_costs_the_coverage_of_intervals_and_not_that_of_comparisons(
     deviation: float,
 ) -> None:

@@ -7,8 +7,6 @@ import json
 import re
 import shlex
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,16 +95,20 @@ def test_each_input_is_declared_and_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "base", "reason"),
+    ("inputs", "reason"),
     [
-        ("echo broken; exit 1", "HEAD", "the build of the base failed"),
-        ("true", "HEAD", "made no server"),
-        ("true", "0" * 40, "fetch-depth"),
-        ("true", "", "input base"),
+        ({"BUILD": "echo broken; exit 1"}, "the build of the base failed"),
+        ({"BUILD": "true"}, "made no server"),
+        ({"BASE": "0" * 40}, "fetch-depth"),
+        ({"BASE": ""}, "input base"),
     ],
 )
 def test_a_build_that_fails_has_a_reason_and_no_verdict(
-    tmp_path: Path, build: str, base: str, reason: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    inputs: dict[str, str],
+    reason: str,
 ) -> None:
     """Exit code 1, a comment that says why, and nothing left in the checkout."""
     repository = tmp_path / "repository"
@@ -114,25 +116,20 @@ def test_a_build_that_fails_has_a_reason_and_no_verdict(
     git(repository, "init", "--quiet")
     git(repository, "commit", "--quiet", "--allow-empty", "--message", "first")
     output = tmp_path / "output"
-    inputs = {
+    usual = {
         "PROGRAM": "my-server",
-        "BUILD": build,
+        "BUILD": "true",
         "EXECUTABLE": "server",
-        "BASE": base,
+        "BASE": "HEAD",
         "RUNNER_TEMP": str(tmp_path),
         "GITHUB_OUTPUT": str(output),
-        "PATH": "/usr/bin:/bin",
     }
-    ended = subprocess.run(
-        [sys.executable, SCRIPT, "measure"],
-        cwd=repository,
-        env=inputs,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 1, ended.stderr
-    assert re.search(rf"^::error title=httpbed::.*{reason}", ended.stdout, re.MULTILINE)
+    for name, value in (usual | inputs).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(repository)
+    assert action.main(["measure"]) == 1
+    printed = capsys.readouterr().out
+    assert re.search(rf"^::error title=httpbed::.*{reason}", printed, re.MULTILINE)
     values = dict(line.split("=", 1) for line in output.read_text().splitlines())
     assert values["verdict"] == "not measured"
     assert reason in Path(values["comment"]).read_text()

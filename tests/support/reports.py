@@ -21,10 +21,12 @@ def saved(
     results: Results,
     findings: Findings | None = None,
     path: Path | None = None,
+    *,
+    as_pdf: bool = False,
 ) -> Path:
-    """Write the HTML report and its figures as ``httpbed report`` does; return its path."""
+    """Write the HTML report and its figures; return its path."""
     document = publish.document(results, findings)
-    return publish.save(document, results.directory, path, as_pdf=True)
+    return publish.save(document, results.directory, path, as_pdf=as_pdf)
 
 
 def show(results: Results, findings: Findings, path: Path | None, out: Console) -> None:

@@ -99,13 +99,13 @@ def test_the_report_has_a_section_and_its_files(results: Results) -> None:
     text = reports.saved(results).read_text()
     assert '<a href="#over-time">Over time</a>' in text
     assert "httpbed report DIR --trial BLOCK/TRIAL" in text
-    assert (results.directory / "figures/over-time-2.pdf").is_file()
+    assert (results.directory / "figures/over-time-2.svg").is_file()
 
 
 def test_a_campaign_without_records_has_no_section(tmp_path: Path) -> None:
     """Of an earlier version of httpbed, or an archive."""
     plain = campaign(lambda _levels, block: 1 + block / 100, directory=tmp_path)
-    assert "over-time" not in reports.saved(plain).read_text()
+    assert "over-time" not in reports.page(plain)
 
 
 def test_one_trial_over_time(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,6 +148,7 @@ def test_a_root_with_unwritable_folders_is_removed(
     assert not root.path.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.toolbox
 def test_programs_of_a_real_root_are_identified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
