@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from httpbed.base.errors import HostError
-from httpbed.bed.machine import backend as backends
 from httpbed.campaign import preparation
 from httpbed.programs import catalog
 from real_runs import SmallExperiment
@@ -17,7 +16,7 @@ def test_ipv6_is_needed_only_by_an_experiment_with_it(monkeypatch: pytest.Monkey
     text = SmallExperiment().text()
     hosts = 'hosts = ["client", "server"]'
     over_ipv6 = text.replace(hosts, f'{hosts}\nip_version = "6"')
-    monkeypatch.setattr(backends, "IPV6", Path("/absent"))
+    monkeypatch.setattr(preparation, "IPV6", Path("/absent"))
     preparation.require_machine(preparation.load(text, catalog.load()))
     with pytest.raises(HostError, match="IPv6"):
         preparation.require_machine(preparation.load(over_ipv6, catalog.load()))

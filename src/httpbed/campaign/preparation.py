@@ -12,9 +12,8 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
 
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, HostError, Mistake, require_none
 from httpbed.base.units import format_count
-from httpbed.bed.machine.backend import require_ip
 from httpbed.bed.network.link_file import LinkFiles
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
 from httpbed.campaign.loaded_experiment import LoadedExperiment, NeededTrials, first_trials
@@ -180,6 +179,10 @@ def _role_mistakes(read: ParsedExperiment, catalog: Catalog) -> Iterator[Mistake
         yield from find(levels)
 
 
+IPV6 = Path("/proc/sys/net/ipv6/conf")
+"""Missing if the kernel was built or booted without IPv6."""
+
+
 def require_machine(loaded: LoadedExperiment) -> None:
     """Check that this machine has what the trials of an experiment need.
 
@@ -191,8 +194,10 @@ def require_machine(loaded: LoadedExperiment) -> None:
 
         clock(loaded.experiment.clock).require_machine()
         return
-    for version in sorted({scenario.topology.ip_version for scenario in loaded.scenarios()}):
-        require_ip(version)
+    versions = {scenario.topology.ip_version for scenario in loaded.scenarios()}
+    if "6" in versions and not IPV6.exists():
+        remedy = 'boot it without ipv6.disable=1, or run with ip_version = "4"'
+        raise HostError("this kernel does not support IPv6", remedy)
 
 
 # Which programs of an experiment write what its trials shall keep (``--keep``).

@@ -54,15 +54,3 @@ def test_tun_needs_its_device(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     (tmp_path / "tun").rmdir()
     (tmp_path / "tun").touch()
     assert backend.choose("tun") == "tun"
-
-
-def test_ipv6_is_rejected_on_a_kernel_without_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """IPv4 is accepted."""
-    monkeypatch.setattr(backend, "IPV6", tmp_path / "conf")
-    backend.require_ip("4")
-    with pytest.raises(HostError, match="does not support IPv6"):
-        backend.require_ip("6")
-    (tmp_path / "conf").mkdir()
-    backend.require_ip("6")

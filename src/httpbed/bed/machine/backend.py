@@ -15,8 +15,6 @@ from httpbed.base.errors import HostError
 
 Backend = Literal["af_packet", "tun"]
 TUN = Path("/dev/net/tun")
-IPV6 = Path("/proc/sys/net/ipv6/conf")
-"""Missing if the kernel was built or booted without IPv6."""
 
 
 def choose(requested: str | None) -> Backend:
@@ -45,17 +43,6 @@ def tun_fault(device: Path) -> tuple[str, str] | None:
         remedy = f"ask the administrator to run: modprobe tun; chmod 666 {device}"
         return f"{device}: {error.strerror}", remedy
     return None
-
-
-def require_ip(version: str) -> None:
-    """Check that the kernel supports an IP version.
-
-    Raises:
-        HostError: It does not support IPv6.
-    """
-    if version == "6" and not IPV6.exists():
-        remedy = 'boot it without ipv6.disable=1, or run with ip_version = "4"'
-        raise HostError("this kernel does not support IPv6", remedy)
 
 
 def _has_packet_sockets() -> bool:
