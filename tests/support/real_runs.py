@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import patience
 from httpbed.bed.machine.backend import Backend
 from httpbed.campaign import campaign_setup, preparation
 from httpbed.campaign import run as campaign_run
 from httpbed.campaign.executor import MAX_RETRIES
 from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import Parallelism
+from httpbed.cli import main as command_line
 from httpbed.experiment.trial import Check, Record
 from httpbed.programs import catalog as catalogs
 from httpbed.store import campaign as campaigns
@@ -182,11 +190,41 @@ def artifact(directory: Path, record: Record, name: str) -> Any:
     return json.loads((directory / "trials" / place).read_text())
 
 
-def httpbed(*words: str | Path, within_s: float = CLI_S) -> subprocess.CompletedProcess[str]:
-    """Run the command line to its end."""
-    return subprocess.run(
-        [*HTTPBED, *words], check=False, capture_output=True, text=True, timeout=within_s
-    )
+def httpbed(*words: str | Path, within_s: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end, in this process or, with a time limit, in one of its own.
+
+    A process of its own takes seconds to import what this one has.
+    """
+    if within_s is not None:
+        return subprocess.run(
+            [*HTTPBED, *words], check=False, capture_output=True, text=True, timeout=within_s
+        )
+    argv = ["httpbed", *map(str, words)]
+    with pytest.MonkeyPatch.context() as patch, _captured(1) as out, _captured(2) as err:
+        patience.lift(patch.setattr)
+        patch.setattr(sys, "argv", argv)
+        with pytest.raises(SystemExit) as left:
+            command_line.main()
+    assert isinstance(left.value.code, int)
+    return subprocess.CompletedProcess(argv, left.value.code, *map("".join, (out, err)))
+
+
+@contextmanager
+def _captured(number: int) -> Iterator[list[str]]:
+    """Append to a list what this process and its children write to stdout (1) or stderr (2)."""
+    name, written = {1: "stdout", 2: "stderr"}[number], list[str]()
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as file, pytest.MonkeyPatch.context() as p:
+        before = os.dup(number)
+        os.dup2(file.fileno(), number)
+        p.setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
+        try:
+            yield written
+        finally:
+            getattr(sys, name).close()
+            os.dup2(before, number)
+            os.close(before)
+            file.seek(0)
+            written.append(file.read())
 
 
 def completed(directory: Path) -> set[str]:
