@@ -13,8 +13,9 @@ from bench.explain.plants import T_RAT, Plant, dapper_expects
 from bench.explain.trials import has_trial
 
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.explanation import Explained, typical
+from httpbed.addons.explain.explanation import Explained, explain
 from httpbed.programs.catalog import Catalog
+from httpbed.results import attempts
 from httpbed.store import query
 
 Row = dict[str, Any]
@@ -29,7 +30,7 @@ SHARES = (50, 90)
 def row(plant: Plant, folder: Path, catalog: Catalog) -> Row:
     """Return what was planted and what was answered; times in seconds, shares of the whole."""
     before = time.process_time()
-    trial = _divided(folder / plant.label, catalog)
+    trial = divided(folder / plant.label, catalog)
     spent = time.process_time() - before
     columns: Row = {
         "planted": plant.cause,
@@ -77,8 +78,11 @@ def _of_kernel(trial: Explained) -> Row:
     }
 
 
-def _divided(place: Path, catalog: Catalog) -> Explained | None:
-    (trial,) = typical(query.read(place), catalog)
+def divided(place: Path, catalog: Catalog) -> Explained | None:
+    """Return the division of the only trial of a campaign; None if it cannot be divided."""
+    results = query.read(place)
+    (row,) = attempts.valid(results)
+    trial = explain(results, row, catalog)
     return trial if isinstance(trial, Explained) else None
 
 
@@ -98,7 +102,7 @@ def _features(trial: Explained) -> Row:
 def _of_twin(plant: Plant, folder: Path, catalog: Catalog, trial: Explained) -> Row:
     """Return what the planted cause cost: the time less that of the twin, and as divided."""
     place = folder / plant.of_twin().label
-    twin = _divided(place, catalog) if plant.twin and has_trial(place) else None
+    twin = divided(place, catalog) if plant.twin and has_trial(place) else None
     if twin is None:
         return {"true_cost": None, "divided_cost": None}
     own, others = (

@@ -19,15 +19,15 @@ from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests/support"))
 
+from bench.explain import judgement
 from bench.explain.__main__ import parsed_seeds
 from bench.explain.plants import Plant, plants
 
 import side_capture
-from httpbed.addons.explain.explanation import Explained, explained, typical
+from httpbed.addons.explain.explanation import Explained
 from httpbed.addons.explain.foreign import evidence_file
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
-from httpbed.store import query
 
 Side = Literal["client", "server"]
 SIDES: tuple[Side, ...] = ("client", "server")
@@ -102,7 +102,7 @@ def _compared(place: Path, plant: Plant, catalog: Catalog) -> Iterator[Compared]
     if plant.cause in SEVERAL_LINKS or not any(place.glob("trials/*/*/1/trial.json")):
         return
     (artifacts,) = place.glob("trials/*/*/1/artifacts")
-    for truth in explained(typical(query.read(place), catalog)):
+    if truth := judgement.divided(place, catalog):
         for side in SIDES:
             with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder) / "one.pcapng"

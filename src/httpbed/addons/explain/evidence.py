@@ -24,7 +24,6 @@ import numpy as np
 
 from httpbed.addons.explain import capture, qlog_trace
 from httpbed.addons.explain.capture import Headers
-from httpbed.addons.explain.qlog_trace import Trace
 from httpbed.addons.explain.transfer import (
     NS,
     Numbers,
@@ -227,8 +226,7 @@ class Recorded:
         )
         if sent is None or answered is None:
             return transfer
-        trace = Trace(transfer.sender == "server")
-        return qlog_trace.credited(transfer, trace, sent, answered)
+        return qlog_trace.credited(transfer, {}, sent, answered)
 
     def _headers(self, direction: int, rows: PacketLog) -> Headers:
         """Return the headers of a direction's packets."""

@@ -308,12 +308,6 @@ def divided(  # noqa: PLR0913 - the last is a keyword
     )
 
 
-def typical(results: Results, catalog: Catalog) -> list[Explained | Unexplained]:
-    """Explain the typical trial of each treatment."""
-    rows = typical_rows(results, attempts.valid(results))
-    return [explain(results, row, catalog) for row in rows]
-
-
 def typical_rows(results: Results, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the typical row of each treatment, in the order in which the file has the levels.
 

@@ -38,7 +38,7 @@ from httpbed.addons.explain.explanation import (
     Unexplained,
     duration_text,
 )
-from httpbed.addons.explain.page_carrier import Carrier, recast
+from httpbed.addons.explain.page_connections import Carrier, recast
 from httpbed.addons.explain.page_turns import Behind, Turns
 from httpbed.addons.explain.transfer import NS, Transfer
 from httpbed.addons.pages import loads

@@ -209,10 +209,13 @@ def _take_frame(packet: Packet, frame: Mapping[str, Any]) -> None:
 
 
 def credited(
-    transfer: Transfer, trace: Trace, data: Sequence[Packet], answers: Sequence[Packet]
+    transfer: Transfer, known: Mapping[str, int], data: Sequence[Packet], answers: Sequence[Packet]
 ) -> Transfer:
-    """Return a transfer with what the frames of its packets grant and spend, if any grants."""
-    ends, edges = credit(trace, data, answers, transfer.receiver)
+    """Return a transfer with what the frames of its packets grant and spend, if any grants.
+
+    ``known`` are the receiver's transport parameters.
+    """
+    ends, edges = credit(known, data, answers, transfer.receiver)
     found = replace(transfer, blocked=_blocked(data))
     if not (edges < FAR).any():
         return found
@@ -226,12 +229,16 @@ def _blocked(data: Sequence[Packet]) -> Counter[str]:
 
 
 def credit(
-    trace: Trace, data: Sequence[Packet], answers: Sequence[Packet], receiver: Sender
+    known: Mapping[str, int],
+    data: Sequence[Packet],
+    answers: Sequence[Packet],
+    receiver: Sender,
 ) -> tuple[Numbers, Numbers]:
     """Return where the main stream is behind each packet of data, and its limit by each answer.
 
     The client has opened that stream, so its own limit counts as local and a server's as remote.
-    Without transport parameters the first update counts from the beginning, which claims no wait.
+    Without the ``known`` transport parameters the first update counts from the beginning, which
+    claims no wait.
 
     The connection's limit counts as one of that stream, less what other streams have sent.
     """
@@ -242,7 +249,6 @@ def credit(
     main = max((key for key in totals if key % 4 == 0), key=lambda key: totals[key], default=-1)
     others = sum(end for stream, end in totals.items() if stream != main)
     opened_by = "local" if receiver == "client" else "remote"
-    known = trace.limits[receiver]
     stream_limit, shared = (
         known.get(name, next((one.limits[key] for one in answers if key in one.limits), FAR))
         for name, key in (
@@ -311,7 +317,8 @@ def _joined(transfer: Transfer, trace: Trace) -> Transfer | None:
     if not large.any() or is_logged[large].mean() < MIN_JOINED:
         return None
     answer_packets = _matched(answers, answers_at, answer_log, shift)
-    found = credited(transfer, trace, data_packets, answer_packets)
+    known = trace.limits[transfer.receiver]
+    found = credited(transfer, known, data_packets, answer_packets)
     return replace(found, blocked=_blocked(data_log))
 
 

@@ -224,7 +224,7 @@ def of_qlog(trace: Trace) -> Seen:
     known = np.array([answer.acknowledged for answer in answers], dtype=np.int64)
     count = np.searchsorted(numbers[order], known, side="right")
     acknowledged = np.where(known >= 0, np.concatenate([[0], behind])[count], 0)
-    ends, edges = credit(trace, data, answers, "client")
+    ends, edges = credit(trace.limits["client"], data, answers, "client")
     remarks = [f"its first {MAX_PACKETS} packets"] if trace.is_cut else []
     return Seen(
         protocol="quic",
