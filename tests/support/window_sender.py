@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from httpbed.addons.explain.rounds import Rounds
-from httpbed.addons.explain.transfer import Numbers, Path, Protocol, Sent, Transfer
+from httpbed.addons.explain.transfer import NetworkPath, Numbers, Protocol, Sent, Transfer
 
 MS = 1_000_000
 SIZE, PAYLOAD = 1500, 1448
@@ -135,7 +135,7 @@ class WindowSender:
                 none(left),
             ),
             others=(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
-            path=Path(RATE, ROUND_TRIP),
+            path=NetworkPath(RATE, ROUND_TRIP),
             body_bytes=self.packets * PAYLOAD,
             reaction_ns=200_000,
             ended=int(arrived.max()) + MS,

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from httpbed.addons.explain.transfer import NS, Numbers
+from httpbed.addons.explain.transfer import NS, Columns, Numbers
 
 Bytes = NDArray[np.uint8]
 
@@ -56,7 +56,7 @@ class CaptureError(ValueError):
 
 
 @dataclass(frozen=True)
-class Frames:
+class Frames(Columns):
     """Packets in the order of the file, as columns."""
 
     place: Numbers
@@ -70,9 +70,6 @@ class Frames:
     """When it was seen, in ns; 0 where the file does not say."""
     link: Numbers
     """The kind of frame (LINKTYPE)."""
-
-    def __len__(self) -> int:
-        return len(self.place)
 
 
 @dataclass
@@ -262,8 +259,8 @@ LONG_HEADER = 0x80
 
 
 @dataclass(frozen=True)
-class Headers:
-    """Equally long columns, one row for each packet."""
+class Headers(Columns):
+    """The headers of packets, in the order of the file."""
 
     interface: Numbers
     at: Numbers
@@ -311,29 +308,10 @@ class Headers:
             }
         )
 
-    def where(self, chosen: NDArray[np.bool_] | Numbers) -> Headers:
-        """Return the chosen packets."""
-        return Headers(**{name: getattr(self, name)[chosen] for name in self.__annotations__})
-
     def payload_places(self) -> Iterator[tuple[int, int]]:
         """Yield where the payload of each packet begins and ends in the file."""
         begins = self.place + self.headers
         yield from zip(begins.tolist(), (begins + self.payload).tolist(), strict=True)
-
-    def __len__(self) -> int:
-        return len(self.interface)
-
-
-def load(path: Path) -> Headers:
-    """Read the headers of the emulator's capture.
-
-    A block that is cut off at the end is left out: the emulator may have been stopped.
-
-    :raises OSError: when the file cannot be read.
-    :raises CaptureError: when it is no capture, or damaged.
-    """
-    with mapped(path) as data:
-        return read(data)
 
 
 @contextmanager
@@ -350,7 +328,12 @@ def mapped(path: Path) -> Iterator[memoryview | bytes]:
 
 
 def read(data: bytes | memoryview) -> Headers:
-    """Read the headers of a capture's bytes; see :func:`load`."""
+    """Read the headers of the emulator's capture.
+
+    A block that is cut off at the end is left out: the emulator may have been stopped.
+
+    :raises CaptureError: when it is no capture, or damaged.
+    """
     ending = Ending()
     headers = Headers.joined([*read_chunks(data, ending)])
     if ending.damage.startswith("damaged"):

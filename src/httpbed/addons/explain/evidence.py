@@ -26,11 +26,11 @@ from httpbed.addons.explain import capture, qlog_trace
 from httpbed.addons.explain.capture import Headers
 from httpbed.addons.explain.transfer import (
     NS,
+    NetworkPath,
     Numbers,
     Sent,
     Transfer,
 )
-from httpbed.addons.explain.transfer import Path as NetworkPath
 from httpbed.base import untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.experiment.bodies_path import vantage_points
@@ -318,7 +318,8 @@ def _packets(artifacts: Path) -> tuple[PacketLog, Headers]:
     if files[1].stat().st_size > MAX_BYTES:
         raise NoTransferError("its capture is larger than 2 GiB")
     try:
-        return packet_log.load(files[0], is_cut_off=True), capture.load(files[1])
+        with capture.mapped(files[1]) as data:
+            return packet_log.load(files[0], is_cut_off=True), capture.read(data)
     except (OSError, ValueError) as error:
         raise NoTransferError(f"its packets cannot be read: {error}") from None
 

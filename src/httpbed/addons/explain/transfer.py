@@ -17,7 +17,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,19 @@ def small_bytes(protocol: Protocol) -> int:
 
 
 @dataclass(frozen=True)
-class Sent:
+class Columns:
+    """Packets as equally long columns, one row for each."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, next(iter(self.__annotations__))))
+
+    def where(self, chosen: Flags | Numbers) -> Self:
+        """Return the chosen packets."""
+        return type(self)(**{name: getattr(self, name)[chosen] for name in self.__annotations__})
+
+
+@dataclass(frozen=True)
+class Sent(Columns):
     """Packets of one direction of a connection, in the order of their entry."""
 
     sent: Numbers
@@ -64,21 +76,14 @@ class Sent:
     end: Numbers
     """Number behind the last byte that counts against the other's ``edge``; 0 where not seen."""
 
-    def __len__(self) -> int:
-        return len(self.sent)
-
     @property
     def lost(self) -> Flags:
         """Which packets were dropped."""
         return self.arrived < 0
 
-    def where(self, chosen: Flags | Numbers) -> Sent:
-        """Return the chosen packets."""
-        return Sent(**{name: getattr(self, name)[chosen] for name in self.__annotations__})
-
 
 @dataclass(frozen=True)
-class Path:
+class NetworkPath:
     """What lies between the hosts, towards the receiver."""
 
     rate_bit_s: int | None
@@ -105,7 +110,7 @@ class Transfer:
     """From their receiver."""
     others: tuple[Numbers, Numbers]
     """When the link began and finished packets of other connections."""
-    path: Path
+    path: NetworkPath
     body_bytes: int
     """Of all bodies; 0: unknown."""
     reaction_ns: int

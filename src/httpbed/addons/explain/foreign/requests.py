@@ -19,8 +19,7 @@ import numpy as np
 from httpbed.addons.explain.division import Division, Period
 from httpbed.addons.explain.explanation import Explained, Place
 from httpbed.addons.explain.foreign.evidence_file import Evidence, Kind, Line
-from httpbed.addons.explain.transfer import NS, Sent, Transfer
-from httpbed.addons.explain.transfer import Path as NetworkPath
+from httpbed.addons.explain.transfer import NS, NetworkPath, Sent, Transfer
 from httpbed.addons.pages.har import har_file
 from httpbed.addons.pages.load.browser_load import name_of
 from httpbed.base.errors import ConfigError, Mistake

@@ -14,6 +14,7 @@ from httpbed.addons.explain.transfer import (
     FAR,
     MAX_PACKETS,
     NS,
+    Columns,
     Flags,
     Numbers,
     Protocol,
@@ -44,7 +45,7 @@ class OneSidedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Half:
+class Half(Columns):
     """One direction as the place saw it, its numbers counted from 0."""
 
     at: Numbers
@@ -58,13 +59,6 @@ class Half:
     the last byte of its main stream."""
     stamp: Numbers
     echo: Numbers
-
-    def __len__(self) -> int:
-        return len(self.at)
-
-    def where(self, chosen: Flags | Numbers) -> Half:
-        """Return the chosen packets."""
-        return Half(**{name: getattr(self, name)[chosen] for name in self.__annotations__})
 
 
 @dataclass(frozen=True)
