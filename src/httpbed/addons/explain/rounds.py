@@ -244,8 +244,6 @@ class Rounds:
     @cached_property
     def _updates(self) -> np.ndarray:
         answers = self.answers
-        if not len(answers):
-            return np.zeros(0, dtype=bool)
         known, edge = (
             np.concatenate([[0], np.maximum.accumulate(one)[:-1]])
             for one in (answers.acknowledged, answers.edge)

@@ -93,22 +93,24 @@ class _Place:
     def transfer(self) -> Transfer:
         if not (self.seen.data.payload > self._small).any():
             raise OneSidedError("its server sent no data")
-        data, answers = self._data(), self._answers()
+        data = self._at_client() if self.side == "client" else self._at_server()
+        answers = self._answers()
         origin = min(0, int(data.sent.min()), int(answers.sent.min()))
         data, answers = _moved(data, -origin), _moved(answers, -origin)
-        request = self._requested()
         content = data.payload > self._small
-        shortest = self.round_trip
+        request = 0
+        if self.seen.request is not None:
+            request = max(0, self.seen.request - self.client_part // 2 - origin)
         return Transfer(
             protocol=self.seen.protocol,
             data=data,
             answers=answers,
             others=(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
-            path=NetworkPath(self.rate_bit_s, shortest),
+            path=NetworkPath(self.rate_bit_s, self.round_trip),
             body_bytes=0,
             reaction_ns=self.reaction,
             ended=int(data.arrived[content & self._was_heard()].max()),
-            request=max(0, request - origin) if self.seen.request is not None else 0,
+            request=request,
             is_over=self.seen.ends,
             remarks=(*self.seen.remarks, *self._remarks()),
             is_inferred=True,
@@ -130,11 +132,6 @@ class _Place:
         if self.seen.is_numbered:
             return frozenset()
         return NEED_NUMBERS | (NEED_ACKNOWLEDGEMENTS if self.side == "server" else frozenset())
-
-    def _requested(self) -> int:
-        if self.seen.request is not None:
-            return self.seen.request - self.client_part // 2
-        return int(self.seen.answers.at[0]) if len(self.seen.answers) else 0
 
     def _remarks(self) -> Iterator[str]:
         told = "as told" if self.said else "by the shortest times of both parts"
@@ -326,9 +323,6 @@ class _Place:
             edge=answers.edge,
             end=np.zeros_like(answers.edge),
         )
-
-    def _data(self) -> Sent:
-        return self._at_client() if self.side == "client" else self._at_server()
 
     def _at_client(self) -> Sent:
         if self.seen.lost is None:
