@@ -56,10 +56,6 @@ class Difference:
         """Say it with the names of the two, without the full stop."""
         return f"{slow} took {duration_text(self.whole)} longer than {fast}: {self.named()}"
 
-    def closed(self, after: Explained) -> float:
-        """Return which share of the difference a lifted trial does not have any more."""
-        return (self.slow.division.whole - after.division.whole) / max(1, self.whole)
-
     def closing(self, fast: str, slow: str, ladder: Sequence[Rung]) -> str:
         """Say how near the slower one comes with what was lifted, without the full stop.
 
@@ -68,7 +64,7 @@ class Difference:
         kept = [rung.after for rung in ladder if rung.is_kept]
         if not kept or not isinstance(after := kept[-1], Explained):
             return ""
-        share = self.closed(after)
+        share = (self.slow.division.whole - after.division.whole) / max(1, self.whole)
         took = duration_text(after.division.whole)
         if share >= 1:
             return f"With all of that, {slow} takes {took}, and is as fast as {fast}"

@@ -65,7 +65,8 @@ def read(
 
     :raises NoTransferError: when there is nothing to divide.
     """
-    refuse(scenario)
+    if reason := refusal(scenario):
+        raise NoTransferError(reason)
     packets = recorded(artifacts, scenario, clock)
     main = main_connection(packets.connections, scenario)
     found = packets.transfer(main)
@@ -75,15 +76,12 @@ def read(
     return replace(found, ended=ended, is_over=is_over, remarks=remarks)
 
 
-def refuse(scenario: Scenario) -> None:
-    """Refuse what the rules do not cover.
-
-    :raises NoTransferError: with the reason.
-    """
+def refusal(scenario: Scenario) -> str:
+    """Return why no rule covers a trial; empty if one does."""
     if scenario.handover is not None:
-        raise NoTransferError("its client changes its link, and a path is one set of links")
-    if scenario.workload.kind == "page":
-        raise NoTransferError("a page is many requests that depend on each other")
+        return "its client changes its link, and a path is one set of links"
+    is_page = scenario.workload.kind == "page"
+    return "a page is many requests that depend on each other" if is_page else ""
 
 
 @dataclass(frozen=True)

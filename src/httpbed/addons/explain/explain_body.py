@@ -25,7 +25,6 @@ from httpbed.addons.explain import (
     page_report,
 )
 from httpbed.addons.explain.again import Again, Reader
-from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explain_report import ShownTransfers
 from httpbed.addons.explain.explanation import explain, of_attempt, place_of, typical_rows
 from httpbed.addons.explain.page_report import ShownLoads
@@ -99,7 +98,7 @@ def run(
         shown = page_report.read(results, found.rows, catalog)
         read = partial(page_division.of_attempt, metric=results.experiment.report.metric)
     else:
-        found = _with_packets(results, rows, how, lambda row: not _can_be_read(results, row))
+        found = _with_packets(results, rows, how, partial(_lacks_packets, results))
         answers = [explain(read_from, row, catalog) for read_from, row in found.rows]
         shown, read = ShownTransfers(results, [one.levels for one in answers], answers), of_attempt
     if how and lifts:
@@ -254,16 +253,12 @@ def require_covered(results: Results, rows: Sequence[Row]) -> None:
 
 def _why_not_covered(results: Results, row: Row) -> str:
     """Return why no rule covers a trial; empty if one does."""
-    try:
-        evidence.refuse(scenario(results, results.levels(row)))
-    except NoTransferError as error:
-        return str(error)
-    return ""
+    return evidence.refusal(scenario(results, results.levels(row)))
 
 
-def _can_be_read(results: Results, row: Row) -> bool:
-    """Whether running a trial again would add nothing: it has packets, or no rule covers it."""
-    return bool(_why_not_covered(results, row)) or explain_report.has_packets(results, row)
+def _lacks_packets(results: Results, row: Row) -> bool:
+    """Whether running a trial again would tell more: a rule covers it, and it has no packets."""
+    return not (_why_not_covered(results, row) or explain_report.has_packets(results, row))
 
 
 def _same(repeated: Results, results: Results, row: Row) -> Row | None:

@@ -40,7 +40,11 @@ def bars(rows: Sequence[tuple[str, Divided]]) -> Plot:
         figure = VisibleFigure(figsize=size, layout="constrained")
         axes = figure.subplots()
         for place, (_, divided) in enumerate(rows):
-            _bar(axes, place, divided)
+            left = 0.0
+            for cause, cost in divided.division.costs().items():
+                colour = BY_NAME[cause].colour
+                axes.barh(place, cost / NS, left=left, color=colour, height=0.72)
+                left += cost / NS
         axes.set_yticks(range(len(rows)), ["\n".join(lines) for lines in names])
         axes.invert_yaxis()
         subjects = dict.fromkeys(divided.subject for _, divided in rows)
@@ -85,13 +89,6 @@ def _shown(every: Sequence[Divided], *, in_force: bool = False) -> list[str]:
     """Return the causes that a figure shows, in the order of the taxonomy."""
     largest = largest_shares(every, in_force=in_force)
     return [name for name, share in largest.items() if share >= SHOWN_SHARE]
-
-
-def _bar(axes: Axes, place: int, one: Divided) -> None:
-    left = 0.0
-    for name, cost in one.division.costs().items():
-        axes.barh(place, cost / NS, left=left, color=BY_NAME[name].colour, height=0.72)
-        left += cost / NS
 
 
 def _bands(periods: Sequence[Period]) -> Iterator[tuple[float, float, str]]:

@@ -272,12 +272,9 @@ def _by_trial(known: Sequence[Divided], causes: Sequence[str], name: Namer) -> I
     rest = [sum(value for each, value in cost.items() if each not in causes) for cost in costs]
     every = [(cause, [cost[cause] for cost in costs]) for cause in causes]
     for cause, values in [*every, (OTHER, rest)]:
-        cells = (_share(value, one) for value, one in zip(values, known, strict=True))
+        shares = (one.division.share(ns) for one, ns in zip(known, values, strict=True))
+        cells = (f"{100 * share:.0f} %" if share else "" for share in shares)
         yield Column.of(cause.replace(" ", "\n"), cells, right=True)
-
-
-def _share(ns: int, one: Divided) -> str:
-    return f"{100 * one.division.share(ns):.0f} %" if ns else ""
 
 
 def _columns(known: Sequence[Divided]) -> list[str]:

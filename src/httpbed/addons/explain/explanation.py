@@ -343,14 +343,15 @@ def remains(
     results: Results, row: Mapping[str, Any], catalog: Catalog, *more: str
 ) -> Remains | Unexplained:
     """Return what an attempt left, if its packets and the files ``more`` are unaltered."""
-    place = place_of(results, row)
-    try:
-        _require_unaltered(results, row, *more)
-    except NoTransferError as error:
-        return place.unexplained(error)
+    place, folder = place_of(results, row), results.artifact_folder(row)
+    qlogs = (file for file in folder.glob("*/*") if file.suffix in QLOG_ENDINGS)
+    names = (str(file.relative_to(folder)) for file in qlogs)
+    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, KEYS, *names, *more):
+        if results.artifacts.altered(row, name):
+            return place.unexplained(f"its {name} is not as it was written")
     return Remains(
         place,
-        results.artifact_folder(row),
+        folder,
         scenario(results, place.levels),
         results.manifest.get("clock", "real"),
         catalog,
@@ -399,19 +400,6 @@ def _account(artifacts: Path, described: Scenario) -> KernelAccount | None:
         return kernel_account(untrusted_files.text(file))
     except (OSError, ValueError):
         return None
-
-
-def _require_unaltered(results: Results, row: Mapping[str, Any], *more: str) -> None:
-    """Refuse an attempt of which a file that is read differs from its digest.
-
-    :raises NoTransferError: with the name of the file.
-    """
-    folder = results.artifact_folder(row)
-    qlogs = (file for file in folder.glob("*/*") if file.suffix in QLOG_ENDINGS)
-    names = (str(file.relative_to(folder)) for file in qlogs)
-    for name in (PACKET_LOG, CAPTURE, LINK_RESULT, KEYS, *names, *more):
-        if results.artifacts.altered(row, name):
-            raise NoTransferError(f"its {name} is not as it was written")
 
 
 def held(

@@ -88,7 +88,8 @@ def read(
 
     :raises NoTransferError: when it has none, or no rule covers it.
     """
-    evidence.refuse(described)
+    if reason := evidence.refusal(described):
+        raise NoTransferError(reason)
     bins = bins_of(evidence.json_object(artifacts / LINK_RESULT), described, request_s)
     held = bins.held(described, catalog)
     cause = "fixed window" if held and held.of else "unknown"
