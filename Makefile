@@ -46,11 +46,11 @@ types:
 	mypy
 
 rust-lints:
-	cargo clippy --quiet --locked --workspace --all-targets -- --deny warnings
+	setup/cargo clippy --workspace --all-targets -- --deny warnings
 
 # Root runs the emulator's tests in namespaces once more, as the user nobody.
 rust-tests:
-	setup/cargo-test --workspace
+	setup/cargo test --workspace
 	@[ "$$(id -u)" != 0 ] || exec setup/as-nobody sh -c \
 	    'exec "$$(ls -t ../target/*/debug/deps/namespace-* | grep -v "[.]d$$" | head -1)" --quiet'
 

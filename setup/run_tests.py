@@ -2,13 +2,14 @@
 
     python setup/run_tests.py [slow]
 
-What computes comes first: the pure tests in two halves, types, lints and Rust, beside the root
-filesystems, which take minutes and which only later tests need. Tests marked `alone` measure times,
-so nothing runs beside them. Other tests with namespaces mostly wait for their links, in real time,
-and jobs that compute would delay the programs under test: they come last. Root runs the tests as
-the user nobody, and those marked `as_root` as root, too. With `slow`, only the tests of that mark
-run, which `make test` leaves out, and before them the lints and tests of the programs that are
-compiled on demand.
+What computes comes first: the pure tests in two halves, Rust, types and lints, beside the root
+filesystems, which take minutes and which only later tests need. One job more than cores runs,
+because pytest, mypy and the end of each compilation use one core, and cargo any number. Tests
+marked `alone` measure times, so nothing runs beside them. Other tests with namespaces mostly wait
+for their links, in real time, and jobs that compute would delay the programs under test: they come
+last. Root runs the tests as the user nobody, and those marked `as_root` as root, too. With `slow`,
+only the tests of that mark run, which `make test` leaves out, and before them the lints and tests
+of the programs that are compiled on demand.
 
 Each job reports its wall time and the CPU time of all its processes. The last line counts the
 tests as pytest does. Standard library only.
@@ -31,6 +32,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0))
 IS_ROOT = os.geteuid() == 0
 COUNTED = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed)\b")
+ALL_NAMESPACES = re.compile(r"^pytestmark = \[?pytest\.mark\.namespaces\b", re.MULTILINE)
 CLOSING = re.compile(r"^\d+ (?:passed|failed|skipped|deselected|error).* in [\d.]+s", re.MULTILINE)
 
 
@@ -69,28 +71,28 @@ def main(words: list[str]) -> int:
 
 def stages() -> list[tuple[list[Job], int]]:
     """Return what runs one after the other: jobs, and how many of them side by side."""
-    linked = files_with_namespaces()
-    alone = [pytest("alone", "alone and not slow", *linked)]
+    alone = [pytest("alone", "alone and not slow", *files_with("alone"))]
     if IS_ROOT:
-        alone.append(as_root("alone as root", "alone", *linked))
-    waiting = [pytest("namespaces", "namespaces and not alone and not slow", *spread(3), *linked)]
+        alone.append(as_root("alone as root", "alone", *files_with("alone", "as_root")))
+    linked = files_with("namespaces")
+    waiting = [pytest("namespaces", "namespaces and not alone and not slow", *spread(4), *linked)]
     if IS_ROOT:
-        waiting.append(as_root("as root", "not alone", *spread(2), *linked))
-    elsewhere = [f"--ignore={folder}" for folder in HALF]
+        waiting.append(as_root("as root", "not alone", *spread(2), *files_with("as_root")))
+    elsewhere = [f"--ignore={path}" for path in (*HALF, *files_of_namespaces_alone())]
     computing = [
         Job("root filesystems", ("httpbed", "toolbox", "build")),
         pytest("pure, one half", PURE, *HALF),
         pytest("pure, the other half", PURE, "tests", *elsewhere),
-        *(Job(name, ("make", name)) for name in ("types", "rust-lints", "rust-tests", "lint")),
+        Job("rust", ("make", "rust-lints", "rust-tests")),
+        *(Job(name, ("make", name)) for name in ("types", "lint")),
     ]
-    return [(computing, CORES), (alone, 1), (waiting, CORES)]
+    return [(computing, CORES + 1), (alone, 1), (waiting, CORES)]
 
 
 def slow_stages() -> list[tuple[list[Job], int]]:
     """Return the tests marked `slow`, and before them what compiles the programs that some run."""
-    linked = files_with_namespaces()
     compiled = [Job("compiled", ("make", "compiled"))]
-    alone = [pytest("slow, alone", "slow and alone", *linked)]
+    alone = [pytest("slow, alone", "slow and alone", *files_with("alone"))]
     beside = [pytest("slow", "slow and not alone", *spread(CORES + 2), "tests")]
     return [(compiled, 1), (alone, 1), (beside, 1)]
 
@@ -119,11 +121,21 @@ def spread(processes: int) -> tuple[str, ...]:
     return ("--numprocesses", str(processes), "--dist", "loadscope", "--no-loadscope-reorder")
 
 
-def files_with_namespaces() -> list[str]:
-    """Return the files with tests in namespaces: collecting all others takes each process 15 s."""
+def files_with(*marks: str) -> list[str]:
+    """Return the files that name these marks: collecting all others takes each process 15 s."""
+    return [path for path, text in files() if all(f"mark.{mark}" in text for mark in marks)]
+
+
+def files_of_namespaces_alone() -> list[str]:
+    """Return the files without pure tests, which would be collected for nothing."""
+    return [path for path, text in files() if ALL_NAMESPACES.search(text)]
+
+
+def files() -> list[tuple[str, str]]:
+    """Return the paths and texts of the files with tests, but for those in guests."""
     paths = sorted((CHECKOUT / "tests").rglob("test_*.py"))
-    named = [path for path in paths if "mark.namespaces" in path.read_text()]
-    return [str(path.relative_to(CHECKOUT)) for path in named if "virtual" not in path.parts]
+    named = [path for path in paths if "virtual" not in path.parts]
+    return [(str(path.relative_to(CHECKOUT)), path.read_text()) for path in named]
 
 
 def run(waiting: list[Job], slots: int, counts: Counter[str]) -> list[str]:
