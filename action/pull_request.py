@@ -67,11 +67,13 @@ def measure(inputs: Mapping[str, str]) -> int:
             reproduce = commands(inputs)
             campaigns = measured(builds, work, inputs)
             read = [query.read(Path(one)) for one in campaigns]
-            gate = gate_report.decide(read, metric=None, margin=margin, treatments=True)
-            print(gate_report.in_github(gate, strict=False), end="")
-            text = gate_report.in_markdown(gate, strict=False)
+            gate = gate_report.decide(
+                read, metric=None, margin=margin, treatments=True, strict=False
+            )
+            print(gate_report.in_github(gate), end="")
+            text = gate_report.in_markdown(gate)
             gate_report.append_to_summary(text)
-            code, verdict = int(gate_report.fails(gate, strict=False)), str(gate.verdict)
+            code, verdict = int(gate.fails), str(gate.verdict)
             text += explanation(gate)
     except (NotMeasuredError, HttpbedError, RejectedValueError) as reason:
         print(f"::error title=httpbed::{gate_report.escaped(str(reason))}")
