@@ -83,7 +83,7 @@ def stages() -> list[tuple[list[Job], int]]:
         Job("root filesystems", ("httpbed", "toolbox", "build")),
         pytest("pure, one half", PURE, *HALF),
         pytest("pure, the other half", PURE, "tests", *elsewhere),
-        Job("rust", ("make", "rust-lints", "rust-tests")),
+        Job("rust", ("make", "--keep-going", "rust-lints", "rust-tests")),
         *(Job(name, ("make", name)) for name in ("types", "lint")),
     ]
     return [(computing, CORES + 1), (alone, 1), (waiting, CORES)]

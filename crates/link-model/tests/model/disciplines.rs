@@ -53,7 +53,7 @@ fn outcome(left: Vec<Departure<()>>) -> reference::Outcome {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn every_decision_matches_the_pseudo_code(
