@@ -62,7 +62,7 @@ OTHER_PAGES = {
     "own-binary": "a program from PyPI",
     "own-implementation": "test_guides.py",
     "pages": "the Internet, and a folder of the user; test_mirror.py",
-    "proxies": "no line to run",
+    "proxies": "virtual time; tests/addons/compare",
     "reproduce": "studies; tests/experiments/test_reproduce.py",
     "uploads": "virtual time; test_uploads.py",
 }

@@ -117,6 +117,13 @@ def test_each_mistake_in_a_recipe_is_named(
     assert reason in result.get(f"own.toml: {place}", f"not among {result}")
 
 
+def test_an_unknown_workload_is_one_mistake_with_all_that_are_known(write: Write) -> None:
+    """Those of downloads, uploads and pages stand in one sentence."""
+    (result,) = mistakes(write(CURL.replace('"parallel",', '"paralel",', 1)))
+    assert result.place == "own.toml: workloads[1]"
+    assert all(f"'{one}'" in result.reason for one in ("parallel", "upload", "page"))
+
+
 @pytest.mark.parametrize(
     "content",
     [b"\xff\xfe", b"[[[", b"a = " + b"9" * 5000, b"a = " + b"[" * 100_000, b"", b"recipes = 3"],

@@ -42,7 +42,7 @@ PageCapability = Literal[
     "page: device",
 ]
 """A capability that a page load needs of the client, or of the server."""
-Capability = DownloadCapability | UploadCapability | PageCapability
+Capability = Literal[DownloadCapability, UploadCapability, PageCapability]
 """A capability that a workload needs and that a recipe declares for its program."""
 Resumption = Literal["none", "resumed", "early data"]
 Sender = Literal["client", "server"]

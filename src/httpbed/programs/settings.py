@@ -250,8 +250,8 @@ class VersionCommand(Value):
     """Regular expression with a group ``version``; it is searched in the command's output."""
     least: VersionNumber | None = None
     """The oldest version that understands what the recipe writes, or the oldest that was tried."""
-    least_for: dict[DownloadCapability | UploadCapability | RetryKind, VersionNumber] = Field(
-        default_factory=dict
+    least_for: dict[Literal[DownloadCapability, UploadCapability, RetryKind], VersionNumber] = (
+        Field(default_factory=dict)
     )
     """What a client may be asked for -> the oldest version that can do it, if that is a later one
     than ``least``."""
