@@ -2,7 +2,7 @@
 
     python setup/run_tests.py [slow]
 
-What computes comes first: the pure tests in two halves, Rust, types and lints, beside the root
+What computes comes first: the pure tests in three parts, Rust, types and lints, beside the root
 filesystems, which take minutes and which only later tests need. One job more than cores runs,
 because pytest, mypy and the end of each compilation use one core, and cargo any number. Tests
 marked `alone` measure times, so nothing runs beside them. Other tests with namespaces mostly wait
@@ -78,12 +78,13 @@ def stages() -> list[tuple[list[Job], int]]:
     waiting = [pytest("namespaces", "namespaces and not alone and not slow", *spread(4), *linked)]
     if IS_ROOT:
         waiting.append(as_root("as root", "not alone", *spread(2), *files_with("as_root")))
-    elsewhere = [f"--ignore={path}" for path in (*HALF, *files_of_namespaces_alone())]
+    elsewhere = [f"--ignore={path}" for path in (ADDONS, VERBS, *files_of_namespaces_alone())]
     computing = [
         Job("root filesystems", ("httpbed", "toolbox", "build")),
-        pytest("pure, one half", PURE, *HALF),
-        pytest("pure, the other half", PURE, "tests", *elsewhere),
+        pytest("pure, addons", PURE, ADDONS),
+        pytest("pure, the rest", PURE, "tests", *elsewhere),
         Job("rust", ("make", "--keep-going", "rust-lints", "rust-tests")),
+        pytest("pure, verbs", PURE, VERBS),
         *(Job(name, ("make", name)) for name in ("types", "lint")),
     ]
     return [(computing, CORES + 1), (alone, 1), (waiting, CORES)]
@@ -98,9 +99,9 @@ def slow_stages() -> list[tuple[list[Job], int]]:
 
 
 PURE = "not namespaces and not alone and not slow"
-HALF = ("tests/addons", "tests/cli")
-"""Folders whose pure tests take about as long as all others. Two processes by folder need no
-dispatch, and each keeps what its tests share."""
+ADDONS, VERBS = "tests/addons", "tests/cli"
+"""Folders whose pure tests have a process of their own: it needs no dispatch, and keeps what its
+tests share. The longest parts begin first."""
 SETTINGS = ("--quiet", "-p", "no:cacheprovider")
 
 
