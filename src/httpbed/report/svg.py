@@ -3,12 +3,13 @@
 An SVG's ``<title>`` needs no script. matplotlib writes each artist as a group with its gid as id,
 and each marker in it as a ``<use>``; other artists, such as a bar, have one value for the group.
 
-Inside HTML an SVG needs no namespaces, and its ids must differ from those of other figures. Ink
-becomes ``currentColor`` and each series a CSS variable, so that dark mode and print choose them.
-A report has many figures, so ids that nothing refers to, digits beyond a hundredth of a point and
-indentation are left out. A control character in a name of a level, host or file would make an SVG
-that is not well-formed XML, and a lone surrogate stops matplotlib. docs/decisions/0016 says why the
-file is edited.
+Inside HTML an SVG needs no namespaces. Its ids differ from those of other figures, because
+matplotlib makes them from what is drawn and from the figure's name (``svg.hashsalt``). Ink becomes
+``currentColor`` and each series a CSS variable, so that dark mode and print choose them. A report
+has many figures, so ids that nothing refers to, empty groups, digits beyond a hundredth of a point
+and indentation are left out. A control character in a name of a level, host or file would make an
+SVG that is not well-formed XML, and a lone surrogate stops matplotlib. docs/decisions/0016 says why
+the file is edited.
 
 Colours, dashes and legends of series are here, too, so that a protocol looks alike in all figures.
 """
@@ -64,7 +65,9 @@ for _prefix, _address in (
 ):
     ET.register_namespace(_prefix, _address)
 _SMALL_DIGITS = re.compile(r"(\.\d\d)\d+")
-_REFERENCE = re.compile(r"(^#|url\(#)([^)]+)")
+_SPACES = re.compile(r" (?=[A-Za-z ]|$)|(?<=[A-Za-z]) ")
+"""Those of a path that separate no two numbers."""
+_REFERENCE = re.compile(r"(?:^#|url\(#)([^)]+)")
 _FONT = re.compile(r"(font: (?:\w+ )?[\d.]+px) [^;]+")
 _COLOURS = {
     INK: "currentColor",
@@ -163,13 +166,17 @@ def inline(plot: Plot) -> Markup:
         root.remove(metadata)
     every = [*root.iter()]
     needed = {
-        found[2]
+        found[1]
         for element in every
         for value in element.attrib.values()
         for found in _REFERENCE.finditer(value)
     }
     for element in every:
-        _simplify(element, plot.name, needed)
+        _simplify(element, needed)
+    for element in reversed(every):  # a group may hold empty ones alone
+        for group in element.findall("g"):
+            if not len(group) and not group.attrib:
+                element.remove(group)
     _, _, width, height = root.get("viewBox", "0 0 1 1").split()
     root.attrib = {
         "class": "plot",
@@ -184,8 +191,8 @@ def inline(plot: Plot) -> Markup:
     return Markup(ET.tostring(root, "unicode", short_empty_elements=False))  # noqa: S704
 
 
-def _simplify(element: ET.Element, prefix: str, needed: set[str]) -> None:
-    """Leave out what an HTML report does not need, and give ids and colours of its own."""
+def _simplify(element: ET.Element, needed: set[str]) -> None:
+    """Leave out what an HTML report does not need, and give colours of its own."""
     element.tag = element.tag.removeprefix(_SVG)
     element.tail = "\n" if element.tail else ""
     if len(element) and not (element.text or "").strip():
@@ -196,15 +203,13 @@ def _simplify(element: ET.Element, prefix: str, needed: set[str]) -> None:
     for name, value in element.attrib.items():
         if name == "id" and value not in needed:
             continue
-        if name == "id":
-            value = f"{prefix}-{value}"  # noqa: PLW2901
-        elif name in {"d", "x", "y"}:
+        if name in {"d", "x", "y"}:
             value = _SMALL_DIGITS.sub(r"\1", value)  # noqa: PLW2901
+            value = _SPACES.sub("", value)  # noqa: PLW2901
         elif name == "transform" and value.startswith("rotate(-0 "):
             continue
         elif name == "style":
             value = _FONT.sub(r"\1 var(--sans)", value)  # noqa: PLW2901
-        value = _REFERENCE.sub(rf"\1{prefix}-\2", value)  # noqa: PLW2901
         attributes[name.removeprefix(_XLINK)] = _COLOUR.sub(lambda match: _COLOURS[match[0]], value)
     element.attrib = attributes
 
