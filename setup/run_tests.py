@@ -17,6 +17,7 @@ tests as pytest does. Standard library only.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -132,6 +133,7 @@ def files_of_namespaces_alone() -> list[str]:
     return [path for path, text in files() if ALL_NAMESPACES.search(text)]
 
 
+@functools.cache
 def files() -> list[tuple[str, str]]:
     """Return the paths and texts of the files with tests, but for those in guests."""
     paths = sorted((CHECKOUT / "tests").rglob("test_*.py"))

@@ -192,7 +192,7 @@ def inline(plot: Plot) -> Markup:
 
 
 def _simplify(element: ET.Element, needed: set[str]) -> None:
-    """Leave out what an HTML report does not need, and give colours of its own."""
+    """Leave out what an HTML report does not need, and give colours that the report chooses."""
     element.tag = element.tag.removeprefix(_SVG)
     element.tail = "\n" if element.tail else ""
     if len(element) and not (element.text or "").strip():

@@ -59,8 +59,10 @@ CONTROLS = frozenset(("bbr", "bic", "cubic", "htcp", "reno", "vegas", "westwood"
 """TCP congestion controls, as in ``linux/guest.config``."""
 MIN_DISK_BYTES = 1_500_000_000
 
-PATCHES = ("time-travel.patch", "closed-stub.patch", "fewer-faults.patch")
-BUILT_FROM = (*PATCHES, "guest.config", "random_device.c", "build")
+BUILT_FROM = (
+    *("time-travel.patch", "closed-stub.patch", "fewer-faults.patch"),
+    *("guest.config", "random_device.c", "build"),
+)
 """Files of ``linux/`` that decide what is built."""
 _FILES = Path(__file__).with_name("linux")
 SHIPPED = Path(__file__).with_name("kernel")
