@@ -22,9 +22,6 @@ from httpbed.experiment.metric import Side
 from httpbed.results.sample import Bounded, Floats, Sample, between
 
 CONFIDENCE = 0.95
-MAX_COUNTED = 60
-"""Most values whose binomial probabilities are counted here: importing scipy.stats takes a second,
-and up to this number both agree to the last bit."""
 MIN_VALUES = math.ceil(1 - math.log2(1 - CONFIDENCE))
 """Fewest values whose range covers ``CONFIDENCE``: n values cover 1 - 2^(1-n)."""
 
@@ -124,13 +121,9 @@ def ranks(n: int) -> tuple[int, float]:
 
     The largest k that still covers 95 %, or 1 when none does.
     """
-    if n > MAX_COUNTED:
-        rank = max(1, int(scipy.stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)))
-        return rank, float(1 - 2 * scipy.stats.binom.cdf(rank - 1, n, 0.5))
-    fewer, rank = 1, 1  # of the 2^n ways, those with fewer than ``rank`` values on one side
-    while (more := fewer + math.comb(n, rank)) / 2**n < (1 - CONFIDENCE) / 2:
-        fewer, rank = more, rank + 1
-    return rank, 1 - 2 * (fewer / 2**n)
+    missed = scipy.special.bdtr(np.arange(n), n, 0.5)  # at each end, for the ranks from 1 on
+    rank = max(1, int((missed < (1 - CONFIDENCE) / 2).sum()))
+    return rank, float(1 - 2 * missed[rank - 1])
 
 
 MISSED = 0.07
