@@ -13,7 +13,6 @@ from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process
 from httpbed.trial.run.clients_and_servers import (
     APART_S,
-    END_S,
     LATER_SHARE,
     MANY_RUNS,
     Client,
@@ -61,15 +60,17 @@ def test_the_number_of_runs_is_bounded(takes_s: float) -> None:
 
 
 class SlowSupervisor:
-    """A sandbox whose second start takes a while, and whose programs ignore SIGTERM."""
+    """A sandbox whose second start takes until it may end, and whose programs ignore SIGTERM."""
 
-    def __init__(self, start_s: float) -> None:
-        self.start_s, self.started = start_s, list[Process]()
+    def __init__(self) -> None:
+        self.started = list[Process]()
+        self.begins, self.may_end = asyncio.Event(), asyncio.Event()
 
     async def start(self, spec: ProcessSpec) -> Process:
         """Start a run; the first one fails at once."""
         if self.started:
-            await asyncio.sleep(self.start_s)
+            self.begins.set()
+            await self.may_end.wait()
         number = len(self.started) + 1
         process = Process(number, spec, asyncio.get_running_loop().create_future())
         if not self.started:
@@ -92,13 +93,14 @@ def test_a_client_that_is_stopped_while_a_run_starts_ends_with_it() -> None:
     """The run is stopped when it has started, and killed if it does not end by itself."""
 
     async def stopped() -> Client:
-        supervisor = SlowSupervisor(start_s=0.3)
+        supervisor = SlowSupervisor()
         client = Client(cast("Any", supervisor), ProcessSpec(("curl",), again=True))
         working = asyncio.create_task(client.work())
-        await asyncio.sleep(APART_S + 0.1)
-        assert len(supervisor.started) == 1
-        await asyncio.wait_for(client.stop(), 4 * END_S)
-        await working
+        await supervisor.begins.wait()
+        stopping = asyncio.create_task(client.stop())
+        await asyncio.sleep(0)  # it sees that a run starts
+        supervisor.may_end.set()
+        await asyncio.gather(stopping, working)
         return client
 
     client = asyncio.run(stopped())
