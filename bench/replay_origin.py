@@ -20,7 +20,7 @@ from pathlib import Path
 
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.programs import catalog
-from httpbed.programs.part import shipped_programs
+from httpbed.programs.shipped_programs import shipped_programs
 
 SMALL, LARGE = 1000, 10**7
 """Bytes of the bodies that are asked for."""

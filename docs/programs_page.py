@@ -13,9 +13,9 @@ from httpbed.bed.toolbox import compiled
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.workload import UPLOADS_BY
 from httpbed.programs import catalog
-from httpbed.programs.part import shipped_folders, shipped_programs
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import Knob, QuicControl
+from httpbed.programs.shipped_programs import shipped_folders, shipped_programs
 from markdown_table import table
 
 INTRODUCTION = (

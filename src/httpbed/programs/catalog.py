@@ -19,8 +19,8 @@ from httpbed.bed.toolbox.root_filesystem import Contents
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
 from httpbed.programs import install, recipe_checks
-from httpbed.programs.part import shipped_folders
 from httpbed.programs.recipe import Recipe, digest_of
+from httpbed.programs.shipped_programs import shipped_folders
 
 # A recipe that inherits from another one, and states only what differs.
 #
@@ -172,7 +172,13 @@ def require_user_programs(recipes: Iterable[Recipe]) -> None:
 def unknown(name: str, known: Iterable[str]) -> tuple[str, str]:
     """Return reason and remedy of the mistake that no recipe has this name."""
     names = sorted(known)
-    return f"no recipe {name!r}", did_you_mean(name, names, f"known: {', '.join(names)}")
+    first = next((one for one in names if name == second_build(one)), "")
+    if first:
+        command = f"httpbed compare --against {first}=PATH"
+        remedy = f"repeat {command!r}, which alone has this build, or write a recipe for it"
+    else:
+        remedy = did_you_mean(name, names, f"known: {', '.join(names)}")
+    return f"no recipe {name!r}", remedy
 
 
 def load(folders: Iterable[Path] = ()) -> Catalog:

@@ -11,7 +11,8 @@ from pydantic import Field
 from httpbed.base.value import Value
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import HttpVersion
-from httpbed.programs.part import Part, shipped_programs
+from httpbed.programs.part import Part
+from httpbed.programs.shipped_programs import shipped_programs
 
 # Templates of recipes: ``{name}`` stands for a variable, ``{{`` and ``}}`` for a brace.
 #

@@ -5,16 +5,11 @@ A recipe plans the command of a part, and reads the files that the part left. It
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
-from httpbed.base.addon import Seam
 from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER
 from httpbed.experiment.kept import KEYS
 
@@ -247,27 +242,14 @@ class Part:
 
 def certificate_file(name: str) -> str:
     """Return the name of an origin's certificate file; a host name may be too long for one."""
+    import hashlib  # noqa: PLC0415 - it loads OpenSSL: guests need parts, and no certificates
+
     return f"origin-{hashlib.sha256(name.encode()).hexdigest()[:16]}.pem"
 
 
 def authority(address: str) -> str:
     """Return an address as it stands in a URL: IPv6 in brackets (RFC 3986 section 3.2.2)."""
     return f"[{address}]" if ":" in address else address
-
-
-_SAMPLE = Part(
-    name="", role="client", host="", http_version="", server_name="", server_address="", port=0,
-    fetches=(FileToFetch("", ""),), certificates="", content="", time_limit_s=0, file_bytes=0,
-    upstreams=(Upstream("", 0),), page=replace(NO_PAGE, replayed=True),
-)  # fmt: skip
-VARIABLES = frozenset(_SAMPLE.variables()) | {"congestion_control"}
-"""Variables that every template may use."""
-REQUEST_VARIABLES = frozenset(_SAMPLE.each_request()[0])
-"""Further variables of ``each_request``."""
-UPSTREAM_VARIABLES = frozenset(_SAMPLE.each_upstream()[0])
-"""Further variables of ``each_upstream``."""
-ORIGIN_VARIABLES = frozenset(_SAMPLE.each_origin()[0])
-"""Further variables of ``each_origin``."""
 
 
 @dataclass(frozen=True)
@@ -350,34 +332,3 @@ class ProgramReport:
     """Answered requests of the visit before the measured one; their times have no meaning."""
     remarks: tuple[str, ...] = ()
     """What the program did not report and no request depends on."""
-
-
-# The programs that come with httpbed: the core's, and those that addons bring.
-
-
-@dataclass(frozen=True)
-class AddedPrograms:
-    """What an addon brings, in a package of its own."""
-
-    name: str
-    package: str
-    """Its folders ``recipes`` and ``builtin``: programs that recipes start in a part."""
-    parsers: Mapping[str, str]
-    """A parser's name in recipes -> ``module:function`` of the recipe's file."""
-
-
-ADDED_PROGRAMS = Seam("programs", AddedPrograms)
-
-
-def shipped_folders(name: str) -> list[Traversable]:
-    """Return the folders of this name: the core's, and those of addons."""
-    packages = ["httpbed.programs", *(programs.package for programs in ADDED_PROGRAMS.provided())]
-    folders = (resources.files(package) / name for package in packages)
-    return [folder for folder in folders if folder.is_dir()]
-
-
-@cache
-def shipped_programs() -> dict[str, Traversable]:
-    """Return the programs that recipes may start, a file or a folder each, by name."""
-    every = (file for folder in shipped_folders("builtin") for file in folder.iterdir())
-    return {file.name: file for file in every if not file.name.startswith("_")}

@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import get_args
 
 from httpbed.base.errors import Mistake
@@ -19,14 +20,9 @@ from httpbed.experiment.workload import (
 )
 from httpbed.programs import invocation, parsers
 from httpbed.programs.invocation import LISTS, Run
-from httpbed.programs.part import (
-    ORIGIN_VARIABLES,
-    REQUEST_VARIABLES,
-    UPSTREAM_VARIABLES,
-    VARIABLES,
-    shipped_programs,
-)
+from httpbed.programs.part import NO_PAGE, FileToFetch, Part, Upstream
 from httpbed.programs.recipe import Recipe
+from httpbed.programs.shipped_programs import shipped_programs
 
 DOWNLOADS = frozenset(get_args(DownloadCapability))
 UPLOADS = frozenset(get_args(UploadCapability))
@@ -42,6 +38,19 @@ _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTAL
 _NO_SHELL = "is shell syntax, but no shell interprets the command"
 PROGRAM = "program"
 """A variable with the program's path; only if no root has the program, or another drives it."""
+_SAMPLE = Part(
+    name="", role="client", host="", http_version="", server_name="", server_address="", port=0,
+    fetches=(FileToFetch("", ""),), certificates="", content="", time_limit_s=0, file_bytes=0,
+    upstreams=(Upstream("", 0),), page=replace(NO_PAGE, replayed=True),
+)  # fmt: skip
+VARIABLES = frozenset(_SAMPLE.variables()) | {"congestion_control"}
+"""Variables that every template may use."""
+REQUEST_VARIABLES = frozenset(_SAMPLE.each_request()[0])
+"""Further variables of ``each_request``."""
+UPSTREAM_VARIABLES = frozenset(_SAMPLE.each_upstream()[0])
+"""Further variables of ``each_upstream``."""
+ORIGIN_VARIABLES = frozenset(_SAMPLE.each_origin()[0])
+"""Further variables of ``each_origin``."""
 RESERVED = (
     VARIABLES
     | LISTS

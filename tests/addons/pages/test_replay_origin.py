@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from families import until
-from httpbed.programs.part import shipped_programs
+from httpbed.programs.shipped_programs import shipped_programs
 
 HOST = "www.page.test"
 BIG = bytes(range(256)) * 10_000

@@ -34,7 +34,7 @@ IN_ARMS: Mapping[Robustness, str] = {
     "contradicted": "in every arm",
     "refuted": "attribution refuted",
     "depends": "not in every arm",
-    "open": "arms undecided",
+    "open": "robustness open",
     "no arms": "",
 }
 """Whether the arms have the claim's verdict, too."""

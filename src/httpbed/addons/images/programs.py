@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from httpbed.programs.part import AddedPrograms
+from httpbed.programs.shipped_programs import AddedPrograms
 
 PROGRAMS = AddedPrograms(name="images", package="httpbed.addons.images", parsers={})

@@ -24,7 +24,8 @@ from httpbed.addons.pages.sites.site import Site
 from httpbed.base import untrusted_files
 from httpbed.bed.sandbox.sandbox_spec import TRIAL_FOLDER, Ports, ProcessSpec
 from httpbed.experiment.trial import Check
-from httpbed.programs.part import REPLAY_PORT, LoggedRequest, Part, shipped_programs
+from httpbed.programs.part import REPLAY_PORT, LoggedRequest, Part
+from httpbed.programs.shipped_programs import shipped_programs
 
 ROOT = "replay-origin"
 """Name of its root filesystem."""

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from httpbed.base import untrusted_files
 from httpbed.base.addon import load, refuse_duplicates
-from httpbed.programs.part import ADDED_PROGRAMS, LoggedRequest, ProgramReport
+from httpbed.programs.part import LoggedRequest, ProgramReport
+from httpbed.programs.shipped_programs import ADDED_PROGRAMS
 
 UNREADABLE = (
     ValueError,

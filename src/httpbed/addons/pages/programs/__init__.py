@@ -6,7 +6,7 @@ Start at ``builtin/browsers``.
 
 from __future__ import annotations
 
-from httpbed.programs.part import AddedPrograms
+from httpbed.programs.shipped_programs import AddedPrograms
 
 PROGRAMS = AddedPrograms(
     name="pages",
