@@ -21,7 +21,7 @@ class ScriptedGuest(Guest):
         """Return the sandbox of a guest, with this machine's programs beside the kernel."""
         spec = super().sandbox(folder)
         ((name, part),) = spec.parts.items()
-        programs = {str(path): path for path in visible_files.of_python(Path(sys.prefix))}
+        programs = {str(path): path for path in visible_files.of_python()}
         shared = {**part.shared, **programs}
         return replace(spec, parts={name: replace(part, shared=shared)})
 

@@ -181,6 +181,7 @@ def test_what_less_urgent_responses_cost_is_what_a_page_takes_less_without_them(
         assert costs(with_others)["other responses"] == pytest.approx(saved_s, rel=0.02)
         assert "other responses" not in costs(without)
     behind = [load["responses"]["each"][-1]["behind"]["bytes"] for load in loads["all"]]
-    assert {name for kinds in behind for name in kinds} == {LESS_URGENT}
+    others = [sum(kinds.values()) - kinds[LESS_URGENT] for kinds in behind]
+    assert max(others) < 1500  # a packet may leave while the request arrives
     # Over HTTP/2, one to twelve of the images are queued before the urgent request is read.
     assert max(kinds[LESS_URGENT] for kinds in behind) > 500_000

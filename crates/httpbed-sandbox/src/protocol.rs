@@ -186,7 +186,7 @@ pub struct Program {
     pub root: Option<String>,
     /// Command and arguments; the command is looked up on the root's `PATH`.
     pub argv: Vec<String>,
-    /// The whole environment, apart from `PATH` and `HOME`.
+    /// The whole environment, apart from `PATH`, `HOME` and `TZ`.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Text for standard input, which then ends.

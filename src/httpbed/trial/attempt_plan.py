@@ -171,6 +171,12 @@ class AttemptPlan:
     additions: tuple[AttemptAddition, ...] = ()
     """What addons add to it."""
 
+    @property
+    def reads_packet_log(self) -> bool:
+        """Whether its packets are reduced to tables when it has ended."""
+        asked = any(addition.reads_packet_log() for addition in self.additions)
+        return asked or len(self.clients) > 1
+
     def addition(self, kind: type[Addition]) -> Addition | None:
         """Return the addition of one kind, if the attempt has it."""
         return next((addition for addition in self.additions if isinstance(addition, kind)), None)

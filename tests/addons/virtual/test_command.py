@@ -81,7 +81,7 @@ def test_the_first_program_is_a_script_that_becomes_python(
     last = shlex.split(script.splitlines()[-1])
     assert last[:3] == ["exec", "env", "-i"]
     assert "PYTHONPATH=/a b" in last
-    assert last[-6:-3] == ["/o'dd place/python", "-P", "-m"]
+    assert last[-6:-4] == ["/o'dd place/python", "-P"]
     assert last[-2:] == ["a.module", "/home/a user/work"]
 
 

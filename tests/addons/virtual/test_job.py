@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-from httpbed.addons.virtual import job
+from httpbed.addons.virtual import guest_modules, job
 from httpbed.addons.virtual.command import INIT
+from httpbed.addons.virtual.visible_files import HANDED
 from httpbed.base.errors import BedError
 
 
@@ -17,9 +20,8 @@ def test_the_first_program_runs_the_module_with_this_python(tmp_path: Path) -> N
     """And the work is beside it."""
     given = job.hand_over(tmp_path, "httpbed.some.module", {"seed": 7})
     script = (given.folder / INIT).read_text()
-    assert script.splitlines()[-1].endswith(
-        f"{sys.executable} -P -m httpbed.addons.virtual.first_process httpbed.some.module"
-    )
+    program = f"{guest_modules.__file__} {HANDED / guest_modules.FILE}"
+    assert script.splitlines()[-1].endswith(f"{sys.executable} -P {program} httpbed.some.module")
     assert os.access(given.folder / INIT, os.X_OK)
     assert job.read_work(given.folder) == {"seed": 7}
     assert any(Path(sys.prefix).is_relative_to(place) for place in given.seen)
@@ -88,16 +90,24 @@ def test_a_result_that_a_command_replaced_breaks_the_job_off(tmp_path: Path) -> 
         result.unlink()
 
 
-def test_modules_that_the_job_imports_later_are_compiled_too(
+def test_a_guest_imports_from_the_file_what_the_job_imports_now_and_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A guest reads no other bytecode, and keeps none that it makes."""
-    modules = tmp_path / "modules"
-    modules.mkdir()
-    for name in ("first_needed", "needed_later"):
-        (modules / f"{name}.py").touch()
-    monkeypatch.syspath_prepend(modules)
-    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path / "cache"))
-    job.hand_over(tmp_path, "first_needed", None, later=("needed_later",))
-    compiled = (tmp_path / "cache/bytecode" / modules.relative_to("/")).iterdir()
-    assert {file.name.split(".")[0] for file in compiled} == {"first_needed", "needed_later"}
+    """The files of the modules may be gone: those of the file are used."""
+    folder = tmp_path / "modules"
+    (folder / "package").mkdir(parents=True)
+    (folder / "package/__init__.py").write_text("from package import used")
+    (folder / "package/used.py").write_text("VALUE = 7")
+    (folder / "needed_later.py").write_text("from package.used import VALUE")
+    monkeypatch.syspath_prepend(folder)
+    given = job.hand_over(tmp_path, "package", None, later=("needed_later", "not_there"))
+    shutil.rmtree(folder)
+    finder = guest_modules.ModulesFile(str(given.folder / guest_modules.FILE))
+    monkeypatch.setattr(sys, "meta_path", [finder])
+    try:
+        assert importlib.import_module("needed_later").VALUE == 7
+        assert sys.modules["package"].__file__ == str(folder / "package/__init__.py")
+    finally:
+        for name in ("package", "package.used", "needed_later"):
+            sys.modules.pop(name, None)
+    assert finder.find_spec("not_there") is None

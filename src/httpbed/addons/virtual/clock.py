@@ -103,12 +103,12 @@ class GuestCost:
 
 
 COST = GuestCost(
-    boot_s=0.8,
-    proxy_s=0.25,
-    visit_s=2.8,
-    text_s=1.0e-6,
-    packet_s={"tcp": 0.4e-3, "quic": 0.8e-3},
-    link_s=0.15e-3,
+    boot_s=0.5,
+    proxy_s=0.1,
+    visit_s=2.0,
+    text_s=0.8e-6,
+    packet_s={"tcp": 0.15e-3, "quic": 0.25e-3},
+    link_s=0.06e-3,
 )
 
 

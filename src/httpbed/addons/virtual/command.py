@@ -30,7 +30,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from httpbed.addons.virtual import visible_files
+from httpbed.addons.virtual import guest_modules, visible_files
 from httpbed.addons.virtual.visible_files import HANDED, LEFT, LEFT_IN_KERNEL, WRITTEN_IN_KERNEL
 from httpbed.base.clock import GUEST_STARTS
 from httpbed.bed.sandbox.sandbox_spec import PartSpec, ProcessSpec, SandboxSpec
@@ -137,7 +137,6 @@ class Guest:
         return {"TMPDIR": _MEMORY, SEED: str(self.seed)}
 
 
-_FIRST = "httpbed.addons.virtual.first_process"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -150,5 +149,6 @@ def init(module: str, environment: Mapping[str, str], written: Path | None = Non
     settings = {"PATH": _PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", **environment}
     named = (f"{name}={value}" for name, value in settings.items())
     folder = [str(written)] if written else []
-    words = ("env", "-i", *named, sys.executable, "-P", "-m", _FIRST, module, *folder)
+    program = (guest_modules.__file__, str(HANDED / guest_modules.FILE))
+    words = ("env", "-i", *named, sys.executable, "-P", *program, module, *folder)
     return f"#!/bin/sh\nexec {shlex.join(words)}\n"

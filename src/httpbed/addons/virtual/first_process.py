@@ -120,7 +120,3 @@ def _checked(result: int, what: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
-
-
-if __name__ == "__main__":
-    main()

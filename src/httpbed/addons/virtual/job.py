@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.virtual import first_process
+from httpbed.addons.virtual import first_process, guest_modules
 from httpbed.addons.virtual.visible_files import HANDED, SHARED
 from httpbed.base import folders, untrusted_files
 from httpbed.base.errors import BedError, HostError, visible
@@ -33,11 +33,9 @@ RESULT_BYTES = 2**25
 """Most bytes of a result: an object of phases, or of a command and its link."""
 READABLE = 0o755
 """Mode of what is handed over."""
-_COMPILED, _READ_ONLY = "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"
-"""Variables of Python: the folder of compiled modules, and that it writes none."""
 _BEGINS_S = 1
 """When the work begins, in seconds since boot. Each reading of the clock takes virtual time, and
-how often Python reads it until then depends on its files: whether they are compiled, and where."""
+how often Python reads it until then depends on its files."""
 _ABSOLUTE = 1
 """``TIMER_ABSTIME`` of clock_nanosleep(2)."""
 
@@ -74,15 +72,15 @@ def hand_over(
     """
     from httpbed.addons.virtual import command, visible_files  # noqa: PLC0415 - guests do without
 
-    handed, compiled = folder / "handed", _compiled(module, later)
+    handed = folder / "handed"
     handed.mkdir(mode=READABLE)
     write_work(handed, work)
+    (handed / guest_modules.FILE).write_bytes(_modules(module, later))
     program = handed / command.INIT
-    environment = {**_environment(), _COMPILED: str(compiled)}
-    program.write_text(command.init(module, environment, written))
+    program.write_text(command.init(module, _environment(), written))
     for path in (handed, *handed.iterdir()):  # whatever the mask: a guest of root is another user's
         path.chmod(READABLE)
-    return Handed(handed, visible_files.of_python(compiled))
+    return Handed(handed, visible_files.of_python())
 
 
 def write_work(handed: Path, work: object) -> None:
@@ -162,25 +160,16 @@ def unreadable(reason: str) -> BedError:
 
 
 @functools.cache
-def _compiled(module: str, later: tuple[str, ...]) -> Path:
-    """Compile a module, what it imports and the modules ``later``; return the bytecode's folder.
-
-    A guest keeps nothing, so it would compile each missing module again in every trial. With this
-    folder set, Python reads no bytecode beside the modules.
-    """
-    folder = folders.cache() / "bytecode"
-    folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, **_environment(), _COMPILED: str(folder)}
-    del environment[_READ_ONLY]
-    subprocess.run(  # a failed import fails again in the guest, which reports it
-        [sys.executable, "-P", "-c", f"import {', '.join((module, *later))}"],
-        env=environment,
+def _modules(module: str, later: tuple[str, ...]) -> bytes:
+    """Return a module, the modules ``later``, and what they import, as a guest reads them."""
+    program = f"from {guest_modules.__name__} import write; write({[module, *later]})"
+    return subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        env={**os.environ, **_environment()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        check=False,
-        umask=~READABLE & 0o777,
-    )
-    return folder
+        check=True,
+    ).stdout
 
 
 def _environment() -> dict[str, str]:
@@ -188,7 +177,7 @@ def _environment() -> dict[str, str]:
     return {
         "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path if place),  # noqa: PTH100
         "PYTHONHASHSEED": "0",
-        _READ_ONLY: "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
         "PYDANTIC_DISABLE_PLUGINS": "__all__",  # it would look for some in every package
         "HTTPBED_CACHE": str(folders.cache()),
     }

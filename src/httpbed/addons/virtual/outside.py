@@ -41,8 +41,8 @@ MIN_LIMIT_S = 600.0
 LIMIT_PER_S = 2.0
 """The watchdog's limit on this machine's clock, in all and for each second of the time limit. A
 transfer at 10 Mbit/s takes a tenth of its virtual time, one at 1 Gbit/s sixty times as much."""
-_IMPORTED_LATER = "httpbed.store.packet_log"
-"""A module that only trials with several clients or an addition need."""
+_PACKET_LOG = "httpbed.store.packet_log"
+"""The module that the runner imports to read an attempt's packets."""
 
 
 async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapping[str, float]:
@@ -79,11 +79,9 @@ async def run(planned: TrialPlan, setup: CampaignSetup, artifacts: Path) -> Mapp
 
 
 def _imported_later(planned: TrialPlan) -> tuple[str, ...]:
-    additions = planned.attempt.additions
-    return (
-        _IMPORTED_LATER,
-        *(name for addition in additions for name in addition.imported_later()),
-    )
+    attempt = planned.attempt
+    of_additions = (name for addition in attempt.additions for name in addition.imported_later())
+    return (*([_PACKET_LOG] if attempt.reads_packet_log else []), *of_additions)
 
 
 def read_phases(result: Mapping[str, Any]) -> Mapping[str, float]:

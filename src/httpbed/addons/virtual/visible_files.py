@@ -27,12 +27,12 @@ OWN = ("dev", "proc", "sys")
 """Folders that every guest has of its own."""
 
 
-def of_python(compiled: Path) -> list[Path]:
+def of_python() -> list[Path]:
     """Return the machine's programs, and what httpbed and this Python consist of."""
     programs = [Path("/", name) for name in OF_THE_HOST]
     python = map(Path, (sys.prefix, sys.base_prefix, sys.executable, *filter(None, sys.path)))
     own = [executable(name) for name in ALL]
-    return topmost([*programs, *map(Path, _OF_ETC), *python, *own, compiled])
+    return topmost([*programs, *map(Path, _OF_ETC), *python, *own])
 
 
 def of_sandbox(spec: SandboxSpec) -> list[Path]:

@@ -101,8 +101,7 @@ async def run(
 def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
     """Reduce the packet log to tables, and delete it unless the attempt keeps it."""
     file = artifacts / PACKET_LOG
-    readers = [addition for addition in attempt.additions if addition.reads_packet_log()]
-    if file.exists() and (len(attempt.clients) > 1 or readers):
+    if file.exists() and attempt.reads_packet_log:
         from httpbed.store import packet_log  # noqa: PLC0415 - most trials do without it
 
         try:
@@ -111,8 +110,9 @@ def _reduce(attempt: AttemptPlan, artifacts: Path) -> None:
             raise BedError(f"the emulator's packet log is damaged: {error}") from None
         if len(attempt.clients) > 1:
             fairness.reduce(artifacts, log)
-        for addition in readers:
-            addition.reduce(artifacts, log, attempt.hops[0])
+        for addition in attempt.additions:
+            if addition.reads_packet_log():
+                addition.reduce(artifacts, log, attempt.hops[0])
     if not attempt.keeps_packet_log:
         file.unlink(missing_ok=True)
 

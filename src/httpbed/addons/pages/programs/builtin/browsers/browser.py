@@ -21,7 +21,8 @@ from pathlib import Path
 READS, WRITES = 3, 4
 """Descriptors of a browser with --remote-debugging-pipe: it reads commands from the first."""
 FIRST_FREE = 10
-CHUNK_BYTES = 2**20
+CHUNK_BYTES = 2**16
+"""What a pipe holds. With more, each reading maps and unmaps memory for what it may bring."""
 MAX_LOG_BYTES = 2**20
 MAX_LAST_BYTES = 500
 """Bytes of the log's end that a reason quotes."""
