@@ -32,8 +32,8 @@ from httpbed.store import layout, parquet_file
 from httpbed.store.layout import INDEX, Damage
 
 SCHEMA = 2
-LEVEL = 9
-"""Of compression: published tables are 5 % smaller than by default, and take 0.1 s longer."""
+LEVEL = 15
+"""Of compression: published tables are 4 % smaller than at 9; the largest takes 0.5 s longer."""
 CODE = "made_by_this_user"
 """The member of ``tables.json`` with its code under the user's key."""
 
@@ -142,8 +142,7 @@ def write(directory: Path, stored: StoredTables, key: bytes = b"") -> None:
 
 def _parquet(table: pa.Table) -> bytes:
     # Measured values rarely repeat: a dictionary of them would be as long as they are.
-    values = [one.name for one in table.schema if pa.types.is_floating(one.type)]
-    texts = [name for name in table.column_names if name not in values]
+    texts = [one.name for one in table.schema if not pa.types.is_floating(one.type)]
     content = io.BytesIO()
     pq.write_table(
         table,
@@ -151,7 +150,6 @@ def _parquet(table: pa.Table) -> bytes:
         compression="zstd",
         compression_level=LEVEL,
         use_dictionary=texts,
-        use_byte_stream_split=values,
     )
     return content.getvalue()
 
