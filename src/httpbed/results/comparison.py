@@ -94,8 +94,10 @@ class Ratio:
 
 def compare(sample: Sample, base: Sample) -> Ratio | None:
     """Compare two treatments; None when no block has both."""
-    shared = sorted(set(sample.presumed()) & set(base.presumed()))
-    pairs = [block for block in shared if _defined(sample, base, block)]
+    values, to = sample.presumed(), base.presumed()
+    shared = sorted(values.keys() & to.keys())
+    late = sample.censored.keys() & base.censored.keys()
+    pairs = [block for block in shared if block not in late and values[block] > 0 and to[block] > 0]
     if not pairs:
         return None
     unknown = sample.unknown | base.unknown
@@ -150,11 +152,6 @@ def blocks_to_settle(ratios: Floats) -> int | None:
     effect = abs(location.centre(logs).value)
     gap = max(effect, math.log1p(EQUAL_MARGIN) - effect)
     return max(logs.size + 1, math.ceil((width / gap) ** 2))
-
-
-def _defined(sample: Sample, base: Sample, block: int) -> bool:
-    both_late = block in sample.censored and block in base.censored
-    return not both_late and base.presumed()[block] > 0 and sample.presumed()[block] > 0
 
 
 def _ratios(sample: Sample, base: Sample, pairs: list[int]) -> Floats:

@@ -128,7 +128,9 @@ class Signs:
 
     def cdf(self, count: int) -> float:
         """Return the probability of at most ``count``."""
-        return float(scipy.stats.binom.cdf(count, self._n, 0.5))
+        if count < 0:
+            return 0.0
+        return float(scipy.special.bdtr(min(count, self._n), self._n, 0.5))
 
 
 class Table:

@@ -126,7 +126,9 @@ class Sample:
         Empty if no value is known.
         """
         known = self.at_bound()
-        return self._with_unknown(known, float(np.median([*known.values()]))) if known else {}
+        if not (known and self.unknown):
+            return known
+        return self._with_unknown(known, float(np.median([*known.values()])))
 
     def lowest(self) -> dict[int, float]:
         """Values by block, censored and unknown ones as low as they may be."""

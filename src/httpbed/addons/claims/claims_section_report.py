@@ -97,7 +97,7 @@ def counted(judged: Sequence[JudgedClaim]) -> str:
 
 
 def _section(source: ReportInput) -> Section | None:
-    judged = judging.judge(source.results)
+    judged = source.once("claims", lambda: judging.judge(source.results))
     shown = make(source.results, judged)
     if shown is None:
         return None

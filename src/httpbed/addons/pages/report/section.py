@@ -66,7 +66,7 @@ def _section(source: ReportInput) -> Section | None:
     if not any(bands_of(row) is not None for _, row in findings.rows()):
         return None
     blocks: list[Block] = []
-    if metrics := metrics_table.make(results, findings):
+    if metrics := source.once("page metrics", lambda: metrics_table.make(results, findings)):
         count = len(metrics.names)
         fold = f"All metrics of {count} configurations" if count > MAX_UNFOLDED else ""
         blocks.append(replace(metrics, fold=fold))
