@@ -24,7 +24,7 @@ from typing import Any
 LIBC = ctypes.CDLL(None, use_errno=True)
 EVIDENCE = {"link-result.json", "evidence.json", "link.json", "offloads.txt"}
 MAX_FOLDERS = 20_000
-KNOWN = {"PATH", "HOME", "LC_CTYPE"}
+KNOWN = {"PATH", "HOME", "TZ", "LC_CTYPE"}
 """All variables of a program's environment; Python adds the last."""
 CALLS = {  # of x86-64 and, where it differs, arm64
     "ptrace": (101, 117),

@@ -49,7 +49,7 @@ def test_ranks_as_in_the_tables(n: int, rank: int, coverage: float) -> None:
 
 
 def test_ranks_are_those_of_scipys_distribution() -> None:
-    """However many values there are."""
+    """Of up to 119 values."""
     for n in range(2, 120):
         rank = max(1, int(stats.binom.ppf((1 - CONFIDENCE) / 2, n, 0.5)))
         found, coverage = ranks(n)

@@ -54,6 +54,8 @@ def visible(text: str) -> str:
     cursor, reverse the direction of text, or are invalid in XML: control characters, bidi controls,
     lone surrogates, noncharacters. All displayed text passes through this function.
     """
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 

@@ -172,10 +172,9 @@ def require_user_programs(recipes: Iterable[Recipe]) -> None:
 def unknown(name: str, known: Iterable[str]) -> tuple[str, str]:
     """Return reason and remedy of the mistake that no recipe has this name."""
     names = sorted(known)
-    first = next((one for one in names if name == second_build(one)), "")
-    if first:
-        command = f"httpbed compare --against {first}=PATH"
-        remedy = f"repeat {command!r}, which alone has this build, or write a recipe for it"
+    program = next((one for one in names if name == second_build(one)), "")
+    if program:
+        remedy = f"repeat the command with --against {program}=PATH, or write a recipe for it"
     else:
         remedy = did_you_mean(name, names, f"known: {', '.join(names)}")
     return f"no recipe {name!r}", remedy

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import shutil
+import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -90,24 +92,70 @@ def test_a_result_that_a_command_replaced_breaks_the_job_off(tmp_path: Path) -> 
         result.unlink()
 
 
+MODULES = {
+    "job_of_a_test/__init__.py": """
+import os
+os.write(1, b"a word of an import")
+from job_of_a_test import used
+
+def main():
+    import needed_later
+    try:
+        import ssl
+    except ImportError:
+        print(needed_later.VALUE, __file__)
+""",
+    "job_of_a_test/used.py": "VALUE = 7",
+    "needed_later.py": "from job_of_a_test.used import VALUE",
+    "exits.py": "raise SystemExit(3)",
+}
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of Python's search path with the modules of a job."""
+    folder = tmp_path / "modules"
+    for name, text in MODULES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
 def test_a_guest_imports_from_the_file_what_the_job_imports_now_and_later(
+    tmp_path: Path, modules: Path
+) -> None:
+    """Whatever a module does when it is imported; the files of the modules may be gone."""
+    given = job.hand_over(
+        tmp_path, "job_of_a_test", None, later=("needed_later", "exits", "not_there")
+    )
+    shutil.rmtree(modules)
+    words = [guest_modules.__file__, str(given.folder / guest_modules.FILE), "job_of_a_test"]
+    python_path = os.pathsep.join(filter(None, sys.path))
+    ended = subprocess.run(
+        [sys.executable, "-P", *words],
+        env={"PYTHONPATH": python_path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == f"a word of an import7 {modules / 'job_of_a_test/__init__.py'}\n"
+
+
+def test_a_module_that_the_file_lacks_comes_from_its_own(tmp_path: Path) -> None:
+    """The file has packages as they are, with what lies beside their modules."""
+    given = job.hand_over(tmp_path, "httpbed.experiment", None)
+    finder = guest_modules.ModulesFile(str(given.folder / guest_modules.FILE))
+    assert finder.find_spec("not_there") is None
+    spec = finder.find_spec("httpbed.experiment")
+    assert spec is not None
+    assert resources.files(importlib.util.module_from_spec(spec)).joinpath("__init__.py").is_file()
+
+
+def test_a_python_that_cannot_write_the_modules_is_an_error_of_the_bed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files of the modules may be gone: those of the file are used."""
-    folder = tmp_path / "modules"
-    (folder / "package").mkdir(parents=True)
-    (folder / "package/__init__.py").write_text("from package import used")
-    (folder / "package/used.py").write_text("VALUE = 7")
-    (folder / "needed_later.py").write_text("from package.used import VALUE")
-    monkeypatch.syspath_prepend(folder)
-    given = job.hand_over(tmp_path, "package", None, later=("needed_later", "not_there"))
-    shutil.rmtree(folder)
-    finder = guest_modules.ModulesFile(str(given.folder / guest_modules.FILE))
-    monkeypatch.setattr(sys, "meta_path", [finder])
-    try:
-        assert importlib.import_module("needed_later").VALUE == 7
-        assert sys.modules["package"].__file__ == str(folder / "package/__init__.py")
-    finally:
-        for name in ("package", "package.used", "needed_later"):
-            sys.modules.pop(name, None)
-    assert finder.find_spec("not_there") is None
+    """With the last line of what it says."""
+    monkeypatch.setattr(guest_modules, "__name__", "not_there")
+    with pytest.raises(BedError, match="No module named 'not_there'"):
+        job.hand_over(tmp_path, "some_job", None)

@@ -33,6 +33,8 @@ RESULT_BYTES = 2**25
 """Most bytes of a result: an object of phases, or of a command and its link."""
 READABLE = 0o755
 """Mode of what is handed over."""
+_READ_ONLY = "PYTHONDONTWRITEBYTECODE"
+"""A variable of Python: it writes no compiled modules."""
 _BEGINS_S = 1
 """When the work begins, in seconds since boot. Each reading of the clock takes virtual time, and
 how often Python reads it until then depends on its files."""
@@ -69,13 +71,16 @@ def hand_over(
         work: Is pickled.
         written: A folder of this machine that the guest writes to.
         later: Names of modules that the job imports while it runs.
+
+    Raises:
+        BedError: The job's modules cannot be written.
     """
     from httpbed.addons.virtual import command, visible_files  # noqa: PLC0415 - guests do without
 
     handed = folder / "handed"
     handed.mkdir(mode=READABLE)
     write_work(handed, work)
-    (handed / guest_modules.FILE).write_bytes(_modules(module, later))
+    (handed / guest_modules.FILE).write_bytes(_modules(module, *later))
     program = handed / command.INIT
     program.write_text(command.init(module, _environment(), written))
     for path in (handed, *handed.iterdir()):  # whatever the mask: a guest of root is another user's
@@ -160,16 +165,32 @@ def unreadable(reason: str) -> BedError:
 
 
 @functools.cache
-def _modules(module: str, later: tuple[str, ...]) -> bytes:
-    """Return a module, the modules ``later``, and what they import, as a guest reads them."""
-    program = f"from {guest_modules.__name__} import write; write({[module, *later]})"
-    return subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        env={**os.environ, **_environment()},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-    ).stdout
+def _modules(*names: str) -> bytes:
+    """Return modules, and what they import, as a guest reads them.
+
+    Raises:
+        BedError: Python cannot write them.
+    """
+    from httpbed.bed.machine import scratch  # noqa: PLC0415 - guests do without
+
+    of_user = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    environment = {**of_user, **_environment()}
+    if not sys.dont_write_bytecode:
+        del environment[_READ_ONLY]
+    with scratch.temporary("modules") as folder:
+        file = folder / guest_modules.FILE
+        program = f"from {guest_modules.__name__} import write as w; w({str(file)!r}, {names!r})"
+        ended = subprocess.run(
+            [sys.executable, "-P", "-c", program],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if ended.returncode != 0:
+            *_, last = ["", *ended.stderr.decode(errors="replace").splitlines()]
+            raise BedError(f"the modules of a guest's job cannot be written: {visible(last)}")
+        return file.read_bytes()
 
 
 def _environment() -> dict[str, str]:
@@ -177,7 +198,7 @@ def _environment() -> dict[str, str]:
     return {
         "PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path if place),  # noqa: PTH100
         "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
+        _READ_ONLY: "1",
         "PYDANTIC_DISABLE_PLUGINS": "__all__",  # it would look for some in every package
         "HTTPBED_CACHE": str(folders.cache()),
     }
