@@ -121,7 +121,7 @@ def ranks(n: int) -> tuple[int, float]:
 
     The largest k that still covers 95 %, or 1 when none does.
     """
-    missed = scipy.special.bdtr(np.arange(n), n, 0.5)  # at each end, for the ranks from 1 on
+    missed = scipy.special.bdtr(np.arange(n), n, 0.5)  # at each end, by rank
     rank = max(1, int((missed < (1 - CONFIDENCE) / 2).sum()))
     return rank, float(1 - 2 * missed[rank - 1])
 

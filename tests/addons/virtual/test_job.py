@@ -155,7 +155,7 @@ def test_a_module_that_the_file_lacks_comes_from_its_own(tmp_path: Path) -> None
 def test_a_python_that_cannot_write_the_modules_is_an_error_of_the_bed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the last line of what it says."""
+    """Its last line is the reason."""
     monkeypatch.setattr(guest_modules, "__name__", "not_there")
     with pytest.raises(BedError, match="No module named 'not_there'"):
         job.hand_over(tmp_path, "some_job", None)

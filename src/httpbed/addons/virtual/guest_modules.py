@@ -1,6 +1,6 @@
 """The modules of a guest's job in one file: written here, imported there.
 
-To import a module from a file of its own, Python makes eleven system calls more than from this file
+To import a module from its source's file, Python makes eleven system calls more than from this file
 (docs/decisions/0090), and each costs a guest some 15 us of CPU. So this is the first program of a
 guest, and imports little before it has the file.
 """
