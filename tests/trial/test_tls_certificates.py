@@ -11,6 +11,7 @@ from cryptography import x509
 from httpbed.base.clock import GUEST_STARTS
 from httpbed.programs.part import AUTHORITY, CERTIFICATE, certificate_file
 from httpbed.trial import tls_certificates
+from modes import is_readable_by_all, private_mask
 
 ORIGINS = ("a.example.org", "b.example.org")
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -41,6 +42,16 @@ def test_every_user_has_the_same_certificates_in_guests(caches: list[dict[str, b
     """Keys, serial numbers and signatures follow from constants."""
     one, another = caches
     assert one == another
+
+
+def test_programs_read_the_certificates_of_a_user_with_a_private_mask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They run as another user."""
+    monkeypatch.setenv("HTTPBED_CACHE", str(tmp_path))
+    with private_mask():
+        folder = tls_certificates.ensure_for_guests(ORIGINS)
+    assert is_readable_by_all(folder)
 
 
 def test_the_authority_of_guests_signed_the_certificates(caches: list[dict[str, bytes]]) -> None:

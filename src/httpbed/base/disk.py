@@ -97,6 +97,17 @@ def _put_in_place(file: Path, target: Path, content: bytes) -> None:
         raise
 
 
+def let_read(folder: Path) -> None:
+    """Let every user read a folder with all below it, whatever the mask of this one.
+
+    Programs under test run as another user.
+    """
+    for place, _, names in os.walk(folder):
+        Path(place).chmod(0o755)
+        for name in names:
+            Path(place, name).chmod(0o644)
+
+
 def _unknown(target: Path) -> Path:
     """Return a name beside a file: no other program can have put a link in its place."""
     return target.with_name(f".httpbed-{secrets.token_hex(4)}")

@@ -19,14 +19,12 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from httpbed.base import folders
+from httpbed.base import disk, folders
 from httpbed.base.clock import GUEST_STARTS
 from httpbed.experiment.workload import OWN_ORIGIN
 
 SERVER_NAME = OWN_ORIGIN
 VALID = timedelta(days=365)
-READABLE = 0o755
-"""Mode that lets the programs under test read, which may run as another user."""
 RENEW_BEFORE = timedelta(days=30)
 _GUEST_LABEL = "httpbed guest 1"
 """What the keys of guests follow from."""
@@ -82,7 +80,7 @@ def _write(
 
     folder = Path(tempfile.mkdtemp(dir=final.parent))
     tls_signing.write(folder, span, SERVER_NAME, origins, tls_signing.KeySource(label))
-    folder.chmod(READABLE)
+    disk.let_read(folder)
     try:
         return folder.rename(final)
     except OSError:

@@ -9,6 +9,7 @@ import pytest
 from httpbed.addons.pages.page import SyntheticPage
 from httpbed.addons.pages.sites import catalog
 from httpbed.base import disk
+from modes import is_readable_by_all, private_mask
 
 PAGE = SyntheticPage(objects=1, size="100 B")
 
@@ -39,3 +40,10 @@ def test_a_changed_site_is_made_again(tmp_path: Path, name: str, is_removed: boo
         file.write_bytes(before[1:])
     catalog.ensure(PAGE, 1, tmp_path, print)
     assert file.read_bytes() == before
+
+
+def test_programs_read_the_site_of_a_user_with_a_private_mask(tmp_path: Path) -> None:
+    """The server runs as another user."""
+    with private_mask():
+        site = catalog.ensure(PAGE, 1, tmp_path, print)
+    assert is_readable_by_all(site.folder)

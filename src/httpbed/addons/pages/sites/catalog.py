@@ -78,7 +78,7 @@ def ensure(page: KnownPage, seed: int, folder: Path, say: Say) -> CachedSite:
         into = Path(scratch, "site")
         sites.served(into).mkdir(parents=True)
         sites.write(maker.make(page, seed, folder, into, say), into)
-        into.chmod(0o755)
+        disk.let_read(into)
         _move(into, final, Path(scratch, "damaged"))
     return _verified(page, CachedSite(sites.read(final), final))
 
