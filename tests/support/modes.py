@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def private_mask() -> Iterator[None]:
-    """Set the mask of a user whose new files nobody else reads."""
+    """Set a mask with which other users cannot read new files."""
     former = os.umask(0o077)
     try:
         yield

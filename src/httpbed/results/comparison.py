@@ -102,8 +102,8 @@ def compare(sample: Sample, base: Sample) -> Ratio | None:
         return None
     unknown = sample.unknown | base.unknown
     ratio = log_ratio.of_pairs(sample, base, pairs)
-    ratios = _ratios(sample, base, pairs)
-    known = _ratios(sample, base, sorted({*pairs} - unknown))
+    ratios = np.array([values[block] / to[block] for block in pairs])
+    known = ratios[[block not in unknown for block in pairs]]
     judgement = judge(ratio, len(pairs))
     is_forecast = judgement == "open" and unknown.isdisjoint(pairs)
     return Ratio(
@@ -152,12 +152,6 @@ def blocks_to_settle(ratios: Floats) -> int | None:
     effect = abs(location.centre(logs).value)
     gap = max(effect, math.log1p(EQUAL_MARGIN) - effect)
     return max(logs.size + 1, math.ceil((width / gap) ** 2))
-
-
-def _ratios(sample: Sample, base: Sample, pairs: list[int]) -> Floats:
-    """Return the ratio of each block, as :meth:`Sample.presumed` has them."""
-    values, to = sample.presumed(), base.presumed()
-    return np.array([values[block] / to[block] for block in pairs])
 
 
 def _both(values: Mapping[int, float], base: Mapping[int, float], pairs: list[int]) -> Floats:

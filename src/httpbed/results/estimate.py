@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import scipy
 
 from httpbed.experiment.experiment import Replicates
 from httpbed.experiment.metric import Side
+from httpbed.results.location import Signs
 from httpbed.results.sample import Bounded, Floats, Sample, between
 
 CONFIDENCE = 0.95
@@ -121,9 +121,9 @@ def ranks(n: int) -> tuple[int, float]:
 
     The largest k that still covers 95 %, or 1 when none does.
     """
-    missed = scipy.special.bdtr(np.arange(n), n, 0.5)  # at each end, by rank
-    rank = max(1, int((missed < (1 - CONFIDENCE) / 2).sum()))
-    return rank, float(1 - 2 * missed[rank - 1])
+    fewer = Signs(n).cdf
+    rank = max(1, next(k for k in range(n) if fewer(k) >= (1 - CONFIDENCE) / 2))
+    return rank, 1 - 2 * fewer(rank - 1)
 
 
 MISSED = 0.07

@@ -13,6 +13,7 @@ from httpbed.bed.sandbox.sandbox_spec import Exit, ProcessSpec
 from httpbed.bed.sandbox.supervisor import Process
 from httpbed.trial.run.clients_and_servers import (
     APART_S,
+    END_S,
     LATER_SHARE,
     MANY_RUNS,
     Client,
@@ -99,8 +100,10 @@ def test_a_client_that_is_stopped_while_a_run_starts_ends_with_it() -> None:
         await supervisor.begins.wait()
         stopping = asyncio.create_task(client.stop())
         await asyncio.sleep(0)  # it sees that a run starts
+        assert len(supervisor.started) == 1
         supervisor.may_end.set()
-        await asyncio.gather(stopping, working)
+        await asyncio.wait_for(stopping, 4 * END_S)
+        await working
         return client
 
     client = asyncio.run(stopped())
