@@ -8,7 +8,7 @@ import pytest
 
 from admitted_attempts import CPUS
 from httpbed.bed.machine import machine_load
-from httpbed.campaign import admission, settings
+from httpbed.campaign import admission, demand, settings
 
 
 @pytest.fixture
@@ -18,5 +18,5 @@ def four_idle_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_load, "idle_s", lambda: CPUS * time.monotonic())
     for constant in ("APART_S", "SETUP_S"):
         monkeypatch.setattr(admission, constant, 0.0)
-    monkeypatch.setattr(admission, "OVERHEAD_S", 0.0)
+    monkeypatch.setattr(demand, "OVERHEAD_S", 0.0)
     monkeypatch.setattr(admission, "LOOK_S", 0.0)

@@ -10,7 +10,7 @@ import pytest
 
 from admitted_attempts import ADAPTED, CPUS, LIGHT, OTHER, ended, most_at_once, record, sensitive
 from httpbed.bed.machine import machine_load
-from httpbed.campaign import admission
+from httpbed.campaign import admission, demand
 from httpbed.campaign.admission import DECREASE, Admission
 from httpbed.campaign.settings import Parallelism
 from httpbed.experiment.trial import Record, Trial
@@ -240,7 +240,7 @@ def test_a_reported_demand_replaces_the_estimate() -> None:
             ended.set()
         return begun
 
-    assert admission.UNKNOWN_DEMAND * 10 == admission.MIN_SHARE * CPUS
+    assert demand.UNKNOWN_DEMAND * 10 == admission.MIN_SHARE * CPUS
     assert asyncio.run(run(None)) == 0
     assert asyncio.run(run(0.1)) == 5
 

@@ -10,7 +10,8 @@ import pytest
 
 from admitted_attempts import ADAPTED, CPUS, LIGHT, OTHER, ended, most_at_once, record, sensitive
 from httpbed.campaign import admission
-from httpbed.campaign.admission import LOWER, Admission, Keys
+from httpbed.campaign.admission import Admission
+from httpbed.campaign.demand import LOWER, Keys
 from httpbed.campaign.settings import Parallelism
 from httpbed.experiment.trial import Record, Trial
 from httpbed.trial.run.cpu_use import ReportDemand

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import stored_campaigns
-from httpbed.campaign import executor, run
+from httpbed.campaign import executor
 from httpbed.campaign.admission import Admission
 from httpbed.campaign.executor import AttemptProgress, Work
 from httpbed.campaign.settings import ONE
@@ -35,7 +35,7 @@ def series(left: Sequence[Work], shares: Sequence[float]) -> tuple[list[list[Wor
         looked += 1
         return next(looks)
 
-    run.run_second_series(left, execute, lambda _: None, taken_share=share)
+    executor.run_second_series(left, execute, lambda _: None, taken_share=share)
     return ran, looked
 
 

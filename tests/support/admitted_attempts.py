@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 import stored_campaigns
-from httpbed.campaign.admission import Admission, Keys
+from httpbed.campaign.admission import Admission
+from httpbed.campaign.demand import Keys
 from httpbed.campaign.settings import Parallelism
 from httpbed.experiment.check import PRESSURE
 from httpbed.experiment.trial import Record, Trial

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -21,16 +21,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from httpbed.base.units import format_count, format_share
-from httpbed.bed.machine import machine_load
+from httpbed.base.units import format_count
 from httpbed.campaign import executor
 from httpbed.campaign.admission import Admission
-from httpbed.campaign.executor import MAX_RETRIES, Tell, Work
+from httpbed.campaign.executor import MAX_RETRIES, Execute, Tell, Work
 from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.campaign.settings import ONE, Parallelism
+from httpbed.campaign.stopping import Stopping, stopping_line, wanted_trials
 from httpbed.experiment.design import Growth
-from httpbed.experiment.experiment import Replicates
-from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import Attempt, Trial
 from httpbed.store import campaign as campaigns
 from httpbed.store import layout
@@ -39,75 +37,8 @@ from httpbed.store.campaign_files import FirstFiles
 from httpbed.trial.attempt_plan import CampaignSetup
 from httpbed.trial.program_roots import Say
 
-# Which trials of a design with a range of replicates still run, from what a campaign holds.
-
-
-class Stopping:
-    """The treatments of a campaign that get no further block, as of the last look.
-
-    A look parses only the attempts that were added since the one before.
-    """
-
-    def __init__(self, directory: Path, rule: Replicates) -> None:
-        from httpbed.store.finished import GrowingCampaign  # noqa: PLC0415 - it imports pyarrow
-
-        self._campaign = GrowingCampaign(directory)
-        self.rule = rule
-        self._settled = self._judged()
-
-    def look(self) -> None:
-        """Read what the campaign has gained, and judge its treatments again."""
-        if self._campaign.refresh():
-            self._settled = self._judged()
-
-    def _judged(self) -> frozenset[TreatmentKey]:
-        # Statistics take time to import, and runs without such a rule do not need them.
-        from httpbed.results import estimate, sample  # noqa: PLC0415
-        from httpbed.results.findings import default_metric  # noqa: PLC0415
-
-        results = self._campaign.results
-        found = sample.samples(results, default_metric(results))
-        return frozenset(key for key, one in found.items() if estimate.is_settled(one, self.rule))
-
-    def needs(self, trial: Trial) -> bool:
-        """Whether a trial that did not run is needed."""
-        factors = self._campaign.results.experiment.factors
-        if trial.levels.keys() != factors.keys():  # of another experiment, which is refused later
-            return True
-        return treatment_key(trial.levels, factors) not in self._settled
-
-    def wanted(self, trials: Iterable[Trial]) -> list[Trial]:
-        """Return the trials that ran, and those that are needed."""
-        ran = layout.trials_with_attempts(self._campaign.directory.resolve())
-        return [trial for trial in trials if trial.id in ran or self.needs(trial)]
-
-
-def wanted_trials(directory: Path, rule: Replicates | None, trials: Iterable[Trial]) -> list[Trial]:
-    """Return the trials that a run asks of a campaign, which may not exist yet."""
-    if rule is None or not (directory / layout.MANIFEST).is_file():
-        return list(trials)
-    return Stopping(directory, rule).wanted(trials)
-
-
-def stopping_line(rule: Replicates, trials: Iterable[Trial], left: int) -> str:
-    """Say where the treatments of a finished run stopped."""
-    blocks: dict[TreatmentKey, int] = {}
-    for trial in trials:
-        key = treatment_key(trial.levels)
-        blocks[key] = max(blocks.get(key, 0), trial.block)
-    fewest, most = min(blocks.values(), default=0), max(blocks.values(), default=0)
-    span = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    return (
-        f"{rule.until}: stopped after {span} blocks; {left} of the planned trials were not needed"
-    )
-
-
 MAX_EARLIER = 1000
 """Attempts that show what the next ones need."""
-
-
-Execute = Callable[[Sequence[Work]], Coroutine[Any, Any, list[Work]]]
-"""Runs trials, and returns those that a busy machine left without a valid attempt."""
 
 
 @dataclass
@@ -148,7 +79,7 @@ class OpenRun:
         need a further block.
 
         A trial that a busy machine left without a valid attempt runs again at the end
-        (:func:`run_second_series`), unless there are no retries.
+        (:func:`~httpbed.campaign.executor.run_second_series`), unless there are no retries.
 
         Raises:
             HostError: This machine cannot run trials.
@@ -170,7 +101,7 @@ class OpenRun:
             left = self._finish_until(self.stopping, first)
         if retries:
             alone = partial(execute, admission=self._admission(ONE))
-            run_second_series(left, alone, self.say)
+            executor.run_second_series(left, alone, self.say)
         if self.stopping:
             self._forget_what_is_not_needed(self.stopping)
 
@@ -338,53 +269,3 @@ def _blocks(numbers: Sequence[int]) -> str:
     if len(numbers) == numbers[-1] - numbers[0] + 1:
         return f"blocks {numbers[0]} to {numbers[-1]}"
     return f"blocks {', '.join(map(str, numbers))}"
-
-
-# A second series of attempts, at the end of a run, after the machine was too busy for the first.
-#
-# The rule: a trial whose whole first series of attempts was invalid, the last one only because the
-# machine was busy, gets one further series of the same length. These trials run one at a time.
-# Before each, httpbed waits until other programs take less than half of the CPUs; all these waits
-# together take at most a minute. A trial that is then still without a valid attempt is left to the
-# next run.
-#
-# Other work on a machine comes in bursts, a build or a test run, and the retries within a block
-# often fall into the same one. The end of the run is as far from it as a run gets.
-
-MAX_WAIT_S = 60.0
-"""Longest time that a run waits for a calmer machine, in all."""
-
-
-def run_second_series(
-    left: Sequence[Work],
-    execute: Execute,
-    say: Callable[[str], None],
-    *,
-    taken_share: Callable[[], float] = machine_load.taken_share,
-) -> None:
-    """Give each of these trials a second series of attempts, by the rule above."""
-    if not left:
-        return
-    say(_beginning_of_second_series(len(left)))
-    patience_s = MAX_WAIT_S
-    for one in left:
-        patience_s -= _wait_for_calm(patience_s, taken_share)
-        asyncio.run(execute([one]))
-
-
-def _wait_for_calm(most_s: float, taken_share: Callable[[], float]) -> float:
-    """Wait until other programs leave half of the CPUs; return the seconds that it took."""
-    began_s = time.monotonic()
-    while (waited_s := time.monotonic() - began_s) < most_s:
-        if taken_share() < machine_load.BUSY_SHARE:
-            break
-    return waited_s
-
-
-def _beginning_of_second_series(count: int) -> str:
-    trials, lack = ("1 trial", "lacks") if count == 1 else (f"{count} trials", "lack")
-    return (
-        f"{trials} {lack} a valid attempt because the machine was busy: trying again, one at a"
-        f" time, once others take less than {format_share(machine_load.BUSY_SHARE, 0)} of the CPUs,"
-        f" or after {MAX_WAIT_S:.0f} s"
-    )

@@ -44,7 +44,7 @@ from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
 from httpbed.base import units
 from httpbed.base.errors import HostError
 from httpbed.campaign.executor import AttemptProgress, Interruption, Tell, Work
-from httpbed.campaign.run import Stopping
+from httpbed.campaign.stopping import Stopping
 from httpbed.experiment.trial import Attempt
 from httpbed.store.machine_log import LOST, RETURNED
 from httpbed.trial.program_roots import Say

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from admitted_attempts import CPUS, LIGHT, OTHER, OTHER_NETWORK, record
-from httpbed.campaign import admission
-from httpbed.campaign.admission import (
+from httpbed.campaign.demand import (
     FIRST_RANGE,
     INFORMATIVE_SHARE,
     LOWER,
@@ -48,7 +47,7 @@ def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An attempt of 1 s and one of 10 s have the same client and the same set-up."""
-    monkeypatch.setattr(admission, "OVERHEAD_S", 0.15)
+    monkeypatch.setattr("httpbed.campaign.demand.OVERHEAD_S", 0.15)
 
     def demand(client_s: float, cpus: float) -> float:
         learnt, made = Demands(CPUS), attempt(LIGHT, 0.0, cpus)
@@ -63,7 +62,7 @@ def test_the_shorter_an_attempt_the_more_its_start_and_end_count(
 
 def test_the_set_up_is_no_part_of_what_a_client_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """It needs much for the length of a short attempt."""
-    monkeypatch.setattr(admission, "OVERHEAD_S", 1.0)
+    monkeypatch.setattr("httpbed.campaign.demand.OVERHEAD_S", 1.0)
     learnt = Demands(CPUS)
     learnt.learn(attempt(LIGHT, 0.0, 0.1))
     assert learnt.of(Keys.of(LIGHT)) > learnt.of_client(Keys.of(LIGHT)) == pytest.approx(0.1)
