@@ -9,6 +9,7 @@ import pytest
 import stored_campaigns
 from httpbed.addons.claims import claim_outlook, judging
 from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.claim_checking import TABLE
 from httpbed.addons.claims.compiled_claim import with_arms
 from httpbed.base.errors import ConfigError
 from httpbed.campaign import preparation
@@ -129,7 +130,7 @@ def test_forms_that_need_more_blocks(keys: str, region: str, expected: int) -> N
 
 def fewest(claims: str, experiment_text: str = BLOCKS) -> list[int]:
     experiment = stored_campaigns.loaded(experiment_text + claims).experiment
-    compiled = with_arms(experiment.claims, ClaimDesign.of_experiment(experiment))
+    compiled = with_arms(experiment.claims, ClaimDesign.of_tables(experiment.stated(TABLE)))
     return list(map(claim_outlook.to_settle, compiled))
 
 

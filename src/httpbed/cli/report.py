@@ -173,15 +173,15 @@ def require_fit(table: StatedTable, stated: Experiment, results: Results, file: 
         ConfigError: With everything that does not.
     """
     from httpbed.experiment import parser
-    from httpbed.experiment.stated_tables import StatedTables
 
     whole = results.stated_experiment
-    numbered = dict(enumerate(getattr(stated, table.field)))
     has_grown = stated.factors.keys() == whole.factors.keys() and all(
         set(levels) <= set(stated.factors[name]) for name, levels in whole.factors.items()
     )
     design = stated if has_grown else whole
-    known = StatedTables(numbered, (), design.factors, list(design.treatments()))
+    known = replace(
+        stated.stated(table), factors=design.factors, treatments=list(design.treatments())
+    )
     mistakes = [
         Mistake(
             f"{file}, against {results.directory}: {parser.format_path((*at, *problem.at))}",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.base.units import format_count
 from httpbed.campaign.loaded_experiment import LoadedExperiment
@@ -18,26 +17,9 @@ from httpbed.cli.echo import echo
 from httpbed.cli.options import PATH, json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment import parser
-from httpbed.experiment.document import KeyPath
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.stated_tables import TableProblem
-
-
-@dataclass(frozen=True)
-class FileCheck:
-    """What an addon reports about the tables of an experiment file, besides their mistakes."""
-
-    name: str
-    """Of the tables, in the plural."""
-    problems: Callable[
-        [Experiment, Mapping[str, Experiment]], Iterable[tuple[KeyPath, TableProblem]]
-    ]
-    """Finds mistakes in what they say about other experiments, by the names of those."""
-    complete: Callable[[Experiment], Mapping[str, int]]
-    """Counts the tables (``all``), and for each scale those that it runs completely."""
-
-
-FILE_CHECKS = Seam("checks of experiment files", FileCheck)
+from httpbed.experiment.factorial import treatment_key
+from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable
 
 
 def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -92,16 +74,17 @@ def command(
         context.exit(2)
     design = loaded.experiment
     scales = {name: design.at_scale(name).trials() for name in design.scales}
-    checks = FILE_CHECKS.provided()
-    complete = {check.name: dict(check.complete(design)) for check in checks}
+    counts = {table: _counts(design, table) for table in STATED_TABLES.provided() if table.complete}
     if as_json:
         notes = experiment_argument.notes(loaded)
         values = {"valid": True, "trials": len(loaded.trials), "scales": scales, "notes": notes}
-        echo(json.dumps({**values, **complete}))
+        echo(json.dumps({**values, **{table.field: count for table, count in counts.items()}}))
     else:
-        at_scales = [f"{trials} at scale {name}" for name, trials in scales.items()]
-        trials = format_count(len(loaded.trials), "trial")
-        words = [trials, *at_scales, *_in_words(complete)]
+        words = [format_count(len(loaded.trials), "trial")]
+        words += [f"{trials} at scale {name}" for name, trials in scales.items()]
+        for table, count in counts.items():
+            words += [format_count(count["all"], table.name)] if count else []
+            words += [f"{count[name]} complete at scale {name}" for name in scales if count]
         echo(f"{file}: no mistakes; {', '.join(words)}")
         experiment_argument.print_notes(loaded)
 
@@ -121,9 +104,9 @@ def _load(
         raise ConfigError([*error.mistakes, *mistakes]) from None
     if not mistakes:
         mistakes = [
-            Mistake(parser.format_path((*at, *one.at)), one.reason, one.remedy)
-            for check in FILE_CHECKS.provided()
-            for at, one in check.problems(loaded.experiment, known)
+            Mistake(parser.format_path((*path, *problem.at)), problem.reason, problem.remedy)
+            for table in STATED_TABLES.provided()
+            for path, problem in table.problems(loaded.experiment.stated(table, known))
         ]
     require_none(mistakes)
     return loaded
@@ -147,11 +130,13 @@ def _experiments(files: tuple[Path, ...]) -> tuple[dict[str, Experiment], list[M
     return experiments, mistakes
 
 
-def _in_words(complete: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    for name, counts in complete.items():
-        if counts:
-            stated = counts["all"]
-            yield f"{stated} {name if stated != 1 else name.removesuffix('s')}"
-            for scale, count in counts.items():
-                if scale != "all":
-                    yield f"{count} complete at scale {scale}"
+def _counts(experiment: Experiment, table: StatedTable) -> Mapping[str, int]:
+    """Count its tables (``all``), and for each scale the complete ones; empty without a table."""
+    stated = experiment.stated(table)
+    if not (stated.tables and table.complete):
+        return {}
+    counts = {"all": len(stated.tables)}
+    for name in experiment.scales:
+        treatments = experiment.at_scale(name).treatments()
+        counts[name] = len(table.complete(stated, frozenset(map(treatment_key, treatments))))
+    return counts

@@ -34,7 +34,7 @@ from httpbed.experiment.factorial import (
 )
 from httpbed.experiment.metric import METRICS
 from httpbed.experiment.scenario import Scenario
-from httpbed.experiment.stated_tables import STATED_TABLES
+from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable, StatedTables
 
 # How many blocks an experiment has: a number, or a range in which a width of interval decides.
 
@@ -203,6 +203,18 @@ class Experiment(Value):
     def stopping(self) -> Replicates | None:
         """The range of replicates; None for a fixed number."""
         return None if isinstance(self.replicates, int) else self.replicates
+
+    def stated(
+        self, table: StatedTable, others: Mapping[str, Experiment] | None = None
+    ) -> StatedTables:
+        """Return its tables of one name, and what they can refer to; ``others`` are named."""
+        return StatedTables(
+            dict(enumerate(getattr(self, table.field))),
+            (),
+            self.factors,
+            list(self.treatments()),
+            {name: other.stated(table) for name, other in (others or {}).items()},
+        )
 
     def trials(self) -> int:
         """Return the number of trials in all blocks."""

@@ -8,13 +8,13 @@ file must do without them, a campaign's are named as unread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from httpbed.base.addon import Seam
 from httpbed.base.value import Value
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.factorial import Selection
+from httpbed.experiment.factorial import Selection, TreatmentKey
 from httpbed.experiment.factorial_mistakes import unknown_factor, unknown_level
 
 
@@ -79,6 +79,8 @@ class StatedTables:
     """The ids of those that have other mistakes."""
     factors: Mapping[str, Sequence[str]]
     treatments: Sequence[Mapping[str, str]]
+    others: Mapping[str, StatedTables] = field(default_factory=dict)
+    """Those of other experiments that are known, by the experiments' names."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,9 @@ class StatedTable:
     """What the tables are for, in the file's schema."""
     problems: Callable[[StatedTables], Iterable[tuple[KeyPath, TableProblem]]]
     """Finds each mistake, with the path of its table."""
+    complete: Callable[[StatedTables, frozenset[TreatmentKey]], Sequence[str]] | None = None
+    """Returns the ids of valid tables that need no treatment beside these, which a scale runs; None
+    if the tables need none."""
 
 
 STATED_TABLES = Seam("tables of the experiment file", StatedTable)

@@ -21,7 +21,6 @@ ADDON = Addon(
         ),
     ),
     provides={
-        "checks of experiment files": ("httpbed.addons.claims.claim_checking:CHECK",),
         "additions to campaigns": ("httpbed.addons.claims.claim_trials:ADDITION",),
         "report sections": ("httpbed.addons.claims.claims_section_report:SECTION",),
         "tables of the experiment file": ("httpbed.addons.claims.claim_checking:TABLE",),

@@ -19,10 +19,9 @@ from httpbed.addons.claims.stated_claim import (
 )
 from httpbed.base.errors import first_names
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import TreatmentKey, numeric_levels, treatment_key
 from httpbed.experiment.metric import METRICS, ItemStatistic
-from httpbed.experiment.stated_tables import TableProblem, TableProblemsError
+from httpbed.experiment.stated_tables import StatedTables, TableProblem, TableProblemsError
 
 
 @dataclass(frozen=True)
@@ -124,15 +123,10 @@ class ClaimDesign:
     """The designs of other experiments, by name, as far as they are known."""
 
     @classmethod
-    def of_experiment(
-        cls, experiment: Experiment, others: Mapping[str, Experiment] | None = None
-    ) -> ClaimDesign:
-        """Return the design of an experiment; ``others`` are named."""
-        return cls(
-            experiment.factors,
-            frozenset(map(treatment_key, experiment.treatments())),
-            {name: cls.of_experiment(one) for name, one in (others or {}).items()},
-        )
+    def of_tables(cls, stated: StatedTables) -> ClaimDesign:
+        """Return the design to which the claims of an experiment can refer."""
+        others = {name: cls.of_tables(other) for name, other in stated.others.items()}
+        return cls(stated.factors, frozenset(map(treatment_key, stated.treatments)), others)
 
     def of(self, experiment: str | None) -> ClaimDesign | None:
         """Return the design of this or another experiment; None if it is unknown."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from httpbed.addons.claims import compiled_claim
 from httpbed.addons.claims.cell_builder import ClaimDesign
 from httpbed.addons.claims.stated_claim import StatedClaim
-from httpbed.cli.validate import FileCheck
 from httpbed.experiment.document import KeyPath
-from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.factorial import treatment_key
+from httpbed.experiment.factorial import TreatmentKey
 from httpbed.experiment.stated_tables import (
     StatedTable,
     StatedTables,
@@ -46,19 +44,16 @@ def problems(
     return in_tables(TABLE.name, claims, of_claim)
 
 
-def complete(whole: Experiment, scale: Experiment) -> list[str]:
-    """Return the ids of valid claims whose treatments a scale runs, arms left out."""
-    design = ClaimDesign.of_experiment(whole)
-    available = {treatment_key(treatment) for treatment in scale.treatments()}
+def complete(stated: StatedTables, available: frozenset[TreatmentKey]) -> list[str]:
+    """Return the ids of valid claims whose treatments are all available, arms left out."""
+    design, claims = ClaimDesign.of_tables(stated), stated.tables.values()
     can_run = {
         claim.id: compiled_claim.compile_claim(claim, design).treatments()[""] <= available
-        for claim in whole.claims
+        for claim in claims
         if not claim.parts
     }
     return [
-        claim.id
-        for claim in whole.claims
-        if all(can_run[part] for part in claim.parts or [claim.id])
+        claim.id for claim in claims if all(can_run[part] for part in claim.parts or [claim.id])
     ]
 
 
@@ -88,33 +83,34 @@ def _of_estimate(stated: StatedClaim, design: ClaimDesign) -> Iterator[TableProb
         yield from error.problems
         return
     names = [arm.name for arm in stated.arm]
-    seen: list[object] = []
-    for index, arm in compiled_claim.arms(stated):
+    selected: list[object] = []
+    """The cells of each arm; None of an arm that cannot be compiled."""
+    for index, arm in enumerate(stated.arm):
         path = ("arm", index)
-        if names.index(names[index]) != index:
+        if names.index(arm.name) != index:
             yield TableProblem((*path, "name"), "names two arms", "give each arm its own name")
         try:
-            other = compiled_claim.compile_claim(arm, design)
+            compiled = compiled_claim.compile_claim(stated.of_arm(arm), design)
         except TableProblemsError as error:
-            seen.append(None)
+            selected.append(None)
             yield from (
                 TableProblem((*path, *problem.at), problem.reason, problem.remedy)
                 for problem in error.problems
             )
         else:
-            if (other.cells, other.subtracted) == (main.cells, main.subtracted):
+            cells = (compiled.cells, compiled.subtracted)
+            if cells == (main.cells, main.subtracted):
                 reason = "selects the same treatments as the claim itself"
                 yield TableProblem(path, reason, "name what differs in where or compare")
-            selected = (other.cells, other.subtracted)
-            if selected in seen:
-                reason = f"selects the same treatments as the arm {names[seen.index(selected)]!r}"
+            if cells in selected:
+                earlier = names[selected.index(cells)]
+                reason = f"selects the same treatments as the arm {earlier!r}"
                 yield TableProblem(path, reason, "delete one of the arms")
-            seen.append(selected)
+            selected.append(cells)
 
 
 def _stated_problems(stated: StatedTables) -> Iterator[tuple[KeyPath, TableProblem]]:
-    design = ClaimDesign(stated.factors, frozenset(map(treatment_key, stated.treatments)))
-    return problems(stated.tables, design, stated.unread)
+    return problems(stated.tables, ClaimDesign.of_tables(stated), stated.unread)
 
 
 TABLE = StatedTable(
@@ -125,25 +121,5 @@ TABLE = StatedTable(
     "What the experiment's results should show, with the values that support it. Claims change"
     " nothing that runs.",
     _stated_problems,
+    complete,
 )
-
-
-def _across_files(
-    experiment: Experiment, others: Mapping[str, Experiment]
-) -> Iterable[tuple[KeyPath, TableProblem]]:
-    """Find what is wrong in claims about other experiments."""
-    design = ClaimDesign.of_experiment(experiment, others)
-    return problems(dict(enumerate(experiment.claims)), design)
-
-
-def _complete_counts(experiment: Experiment) -> dict[str, int]:
-    """Count the claims, and those whose treatments each scale runs; empty without claims."""
-    if not experiment.claims:
-        return {}
-    counts = {"all": len(experiment.claims)}
-    for name in experiment.scales:
-        counts[name] = len(complete(experiment, experiment.at_scale(name)))
-    return counts
-
-
-CHECK = FileCheck("claims", _across_files, _complete_counts)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from httpbed.addons.claims.cell_builder import ClaimDesign
+from httpbed.addons.claims.claim_checking import TABLE
 from httpbed.addons.claims.compiled_claim import CompiledClaim, with_arms
 from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign.addition import CampaignAddition
@@ -43,7 +44,8 @@ class ClaimsAddition(CampaignAddition):
             ConfigError: It has no claims, or the scale completes none.
         """
         available = {treatment_key(treatment) for treatment in at_scale.treatments()}
-        every = [*with_arms(whole.claims, ClaimDesign.of_experiment(whole))]
+        design = ClaimDesign.of_tables(whole.stated(TABLE))
+        every = [*with_arms(whole.claims, design)]
         complete = [claim for claim in every if claim.treatments()[""] <= available]
         if not complete:
             reason = (

@@ -216,14 +216,8 @@ def with_arms(claims: Sequence[StatedClaim], design: ClaimDesign) -> Iterator[Co
     """Yield valid claims and their arms; claims that consist of others have no estimate."""
     for stated in claims:
         if not stated.parts:
-            for claim in (stated, *(arm for _, arm in arms(stated))):
+            for claim in (stated, *map(stated.of_arm, stated.arm)):
                 yield compile_claim(claim, design)
-
-
-def arms(stated: StatedClaim) -> Iterator[tuple[int, StatedClaim]]:
-    """Yield each control arm as a claim of its own, with its index."""
-    for index, arm in enumerate(stated.arm):
-        yield index, stated.of_arm(arm)
 
 
 ANY = Region()

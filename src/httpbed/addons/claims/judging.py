@@ -13,6 +13,7 @@ from httpbed.addons.claims import claim_outlook as outlooks
 from httpbed.addons.claims.block_values import AbsentError, CampaignSamples
 from httpbed.addons.claims.cell_builder import ClaimCell, ClaimDesign
 from httpbed.addons.claims.cell_location import CellLocation
+from httpbed.addons.claims.claim_checking import TABLE
 from httpbed.addons.claims.claim_verdict import (
     CellSet,
     CellValue,
@@ -72,7 +73,7 @@ class JudgedClaim:
 
     def in_arm(self, name: str) -> ArmJudgement:
         """Return the verdict in an arm; where the claim has no such arm, its own."""
-        return {arm.name: arm for arm in self.arms}.get(name, self.main)
+        return next((arm for arm in self.arms if arm.name == name), self.main)
 
     @property
     def controls(self) -> tuple[ArmJudgement, ...]:
@@ -146,16 +147,16 @@ class _Judge:
         self._samples = CampaignSamples(results, known)
         self._selected = {"": selection.selected_arms(results)}
         self._selected |= {name: selection.selected_arms(one) for name, one in known.items()}
-        self._design = ClaimDesign.of_experiment(
-            results.stated_experiment, {name: one.stated_experiment for name, one in known.items()}
-        )
+        experiments = {name: other.stated_experiment for name, other in known.items()}
+        stated = results.stated_experiment.stated(TABLE, experiments)
+        self._design = ClaimDesign.of_tables(stated)
         self._loads = results.stated_experiment.blocks
 
     def claim(self, stated: StatedClaim, parts: int = 1) -> JudgedClaim:
         """Judge a claim with its arms, as one of so many parts that share the error rate."""
         arms = tuple(
-            replace(self._arm(arm, stated.arm[index].name, parts), kind=stated.arm[index].kind)
-            for index, arm in compiled_claim.arms(stated)
+            replace(self._arm(stated.of_arm(arm), arm.name, parts), kind=arm.kind)
+            for arm in stated.arm
         )
         return _between_readings(JudgedClaim(stated, self._arm(stated, "", parts), arms))
 
