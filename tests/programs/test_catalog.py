@@ -189,11 +189,3 @@ def test_missing_and_unknown_keys_are_reported_as_in_experiments(write: Write) -
         "own.toml: roles: is missing",
         "own.toml: rolls: unknown key; did you mean 'roles'?",
     }
-
-
-def test_a_second_build_is_known_only_where_its_option_is_given() -> None:
-    """An experiment that such a command kept names it."""
-    with pytest.raises(ConfigError) as error:
-        catalog.require(catalog.load(), ["curl-new"])
-    (mistake,) = error.value.mistakes
-    assert "--against curl=PATH" in mistake.remedy

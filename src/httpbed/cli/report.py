@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,18 @@ if TYPE_CHECKING:  # slow, and not for --help
 _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 
 
+def _base(context: click.Context, _: click.Parameter, words: Iterable[str]) -> dict[str, str]:
+    """Return the levels that ``--base`` names; raise ConfigError with every mistake."""
+    del context
+    mistakes, base = list[Mistake](), dict[str, str]()
+    for name, level in factor_levels(words, "--base", mistakes):
+        if name in base:
+            mistakes.append(Mistake("--base", f"{name!r} is given twice", "give it once"))
+        base[name] = level
+    require_none(mistakes)
+    return base
+
+
 @verb("report")
 @click.argument("directory", metavar="DIR", type=CAMPAIGN)
 @json_option
@@ -52,8 +64,8 @@ _NOT_WRITABLE = {errno.EACCES, errno.EROFS}
 @options.metric_option
 @click.option(
     "--base",
-    "bases",
     multiple=True,
+    callback=_base,
     metavar="FACTOR=LEVEL",
     help="The treatment that the others are compared with; may be given for several factors.",
 )
@@ -85,7 +97,7 @@ def command(
     form: str | None,
     output: Path | None,
     metric: str | None,
-    bases: tuple[str, ...],
+    base: dict[str, str],
     experiment_file: Path | None,
     beside: tuple[Path, ...],
     trial: str | None,
@@ -109,7 +121,7 @@ def command(
     chosen = {
         "-o": output,
         "--metric": metric,
-        "--base": bases,
+        "--base": base,
         "--experiment": experiment_file,
         "--with": beside,
     }
@@ -125,14 +137,17 @@ def command(
         output_file.require_own_figures(directory)
     elif form != "markdown":
         output_file.require_report(directory, output)
-    base = _base(bases)
     results = query.read(directory)
     if trial is not None:
         _one_trial(results, trial, as_json=form == "json")
         return
     factors = results.experiment.factors
-    base = {one: meant_level(level, factors.get(one, ())) or level for one, level in base.items()}
-    results = _completed(results, experiment_file, [query.read(path) for path in beside])
+    base = {
+        name: meant_level(level, factors.get(name, ())) or level for name, level in base.items()
+    }
+    if experiment_file is not None:
+        results = _with_tables_of(results, experiment_file)
+    results = replace(results, beside=tuple(map(query.read, beside)))
     show(results, findings.find(results, metric, base), form, output, as_pdf=True)
 
 
@@ -140,13 +155,6 @@ def _refuse(option: str, given: Iterable[str]) -> None:
     """Raise ConfigError with every option that has no effect beside an option that shows a view."""
     reason = f"has no meaning with {option}"
     require_none([Mistake(name, reason, "leave one of them out") for name in given])
-
-
-def _completed(results: Results, file: Path | None, beside: Sequence[Results]) -> Results:
-    """Return a campaign with the tables of a file, and what else is known today."""
-    if file is not None:
-        results = _with_tables_of(results, file)
-    return replace(results, beside=tuple(beside))
 
 
 def read_stated(file: Path) -> Experiment:
@@ -286,14 +294,3 @@ def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
         echo(json.dumps(shown.values(paths)))
     else:
         one_trial.show(shown, paths, terminal.console())
-
-
-def _base(words: Iterable[str]) -> dict[str, str]:
-    """Return the levels that ``--base`` names; raise ConfigError with every mistake."""
-    mistakes, base = list[Mistake](), dict[str, str]()
-    for name, level in factor_levels(words, "--base", mistakes):
-        if name in base:
-            mistakes.append(Mistake("--base", f"{name!r} is given twice", "give it once"))
-        base[name] = level
-    require_none(mistakes)
-    return base

@@ -172,11 +172,14 @@ def require_user_programs(recipes: Iterable[Recipe]) -> None:
 def unknown(name: str, known: Iterable[str]) -> tuple[str, str]:
     """Return reason and remedy of the mistake that no recipe has this name."""
     names = sorted(known)
-    program = next((one for one in names if name == second_build(one)), "")
-    if program:
-        remedy = f"repeat the command with --against {program}=PATH, or write a recipe for it"
-    else:
-        remedy = did_you_mean(name, names, f"known: {', '.join(names)}")
+    program = next((known_name for known_name in names if name == second_build(known_name)), "")
+    if not program:
+        return f"no recipe {name!r}", did_you_mean(name, names, f"known: {', '.join(names)}")
+    remedy = (
+        f"compare and gate have this build by --against {program}=PATH; other verbs need a recipe"
+        f' with name = "{name}", like = "{program}" and, in [install], binary = "PATH": --recipes'
+        " DIR names its folder"
+    )
     return f"no recipe {name!r}", remedy
 
 
