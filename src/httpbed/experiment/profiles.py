@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from httpbed.base.errors import RejectedValueError, did_you_mean
 from httpbed.base.value import Value
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 
 Table = dict[str, Any]
-DIRECTIONS = ("up", "down")
 
 
 class Profile(Value):

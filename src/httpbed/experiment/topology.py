@@ -18,6 +18,7 @@ from httpbed.base.value import Value, form_by_key
 from httpbed.experiment import profiles
 from httpbed.experiment.impairments import rate as rates
 from httpbed.experiment.impairments.delay import Delay
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 from httpbed.experiment.impairments.loss import Listed, Replay
 from httpbed.experiment.impairments.rate import MTU_BYTES, OVERHEADS, Steps, TokenBucket
 from httpbed.experiment.impairments.registry import Impaired, OneWay
@@ -253,7 +254,7 @@ class Link(Direction):
 
     def unfit(self, change: Action) -> Iterator[str]:
         """Yield a sentence for each part of an action that this link cannot do."""
-        ways = dict(zip(("up", "down"), self.directions(), strict=True))
+        ways = dict(zip(DIRECTIONS, self.directions(), strict=True))
         for way in [change.direction] if change.direction else list(ways):
             can_change = isinstance(ways[way].rate, (int, TokenBucket, Steps))
             if change.rate is not None and not can_change:
@@ -266,17 +267,16 @@ class Link(Direction):
 
     def rates(self, way: int) -> set[int]:
         """Return all rates of a direction over time in bit/s; empty if unlimited or unknown."""
-        first = self.directions()[way].rate
-        known = rates.mean_bit_s(first)
-        steps = [bit_s for _, bit_s in first.steps] if isinstance(first, Steps) else [known]
-        meant = (None, ("up", "down")[way])
-        later = [change.rate for _, change in self._changes() if change.direction in meant]
-        return {bit_s for bit_s in (*steps, *later) if bit_s is not None}
+        first = self.directions()[way]
+        known = [first.mean_bit_s()]
+        if isinstance(first.rate, Steps):
+            known = [bit_s for _, bit_s in first.rate.steps]
+        known += [change.rate for change in self._changes_of(way)]
+        return {bit_s for bit_s in known if bit_s is not None}
 
     def delays(self, way: int) -> set[float]:
         """Return all one-way delays of a direction over time, in seconds."""
-        meant = (None, ("up", "down")[way])
-        later = {change.delay for _, change in self._changes() if change.direction in meant}
+        later = [change.delay for change in self._changes_of(way)]
         return {self.directions()[way].delay, *(delay for delay in later if delay is not None)}
 
     def _direction(self, own: OneWay) -> Direction:
@@ -301,9 +301,13 @@ class Link(Direction):
             for index, change in enumerate(changes):
                 yield f"{name}[{index}]", change
 
+    def _changes_of(self, way: int) -> Iterator[Action]:
+        meant = (None, DIRECTIONS[way])
+        return (change for _, change in self._changes() if change.direction in meant)
+
     def _narrow(self) -> Iterator[str]:
         """Yield limits that are too small for a packet as it is counted."""
-        for name, way in zip(("up", "down"), self.directions(), strict=True):
+        for name, way in zip(DIRECTIONS, self.directions(), strict=True):
             largest = MTU_BYTES + way.overhead_bytes()
             limit = way.queue.limit
             if limit.unit == "bytes" and limit.amount < largest:

@@ -13,6 +13,7 @@ from typing import Any
 from httpbed.experiment import profiles
 from httpbed.experiment.document import factor_references, is_reference, references
 from httpbed.experiment.experiment import Experiment
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 from httpbed.experiment.impairments.queue import QUEUE_LIMIT
 from httpbed.experiment.impairments.registry import ALL, BY_FIELD
 from httpbed.report.phrasing import listed, title
@@ -21,7 +22,6 @@ Document = Mapping[str, Any]
 Path = tuple[str | int, ...]
 MAX_CHANGES = 6
 """Most changes of a link that a line lists."""
-DIRECTIONS = ("up", "down")
 NONE = "none"
 
 

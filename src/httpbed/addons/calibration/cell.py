@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # it imports numpy, which only judging needs
 HOSTS = ("client", "server")
 UP, DOWN = 0, 1
 """Directions: from the client, and from the server."""
-DIRECTIONS = ("up", "down")
 
 Value = float | int | str
 Scale = Literal["smoke", "standard", "full"]

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from httpbed.addons.calibration.cell import (
-    DIRECTIONS,
     DOWN,
     UP,
     Cell,
@@ -37,6 +36,7 @@ from httpbed.addons.calibration.claims import (
     admitted,
 )
 from httpbed.base import units
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 
 BOTH = (UP, DOWN)
 FULL_PACKET, SMALL_PACKET = 1500, 200

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from httpbed.addons.calibration.cell import DIRECTIONS, Finding
+from httpbed.addons.calibration.cell import Finding
 from httpbed.addons.calibration.evidence import CellEvidence, Floats, Passage
 from httpbed.bed.network.fates import draws
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 
 EXACT = "computed from the seed, packet by packet: not one may differ"
 THREE_SIGMA = "3 standard errors: 0.3 % of all seeds would be outside, this one is not"

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from httpbed.addons.explain import windows
 from httpbed.addons.explain.explanation import Explained, Unexplained
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.roles import FIXED, TCP_BUFFERS, Role
 from httpbed.experiment.scenario import Scenario
@@ -30,7 +31,6 @@ LONGER_QUEUE = {"discipline": "droptail", "limit": "100000 packets"}
 LOSSES = tuple(impairment.field for impairment in ALL if impairment.loses_packets)
 CONTROLS = ("bbr", "bbr2", "cubic")
 """Congestion controls to try, the one that gives way least to losses first."""
-WAYS = ("up", "down")
 UNPACED = ("cubic", "reno")
 """Congestion controls to try against pacing."""
 
@@ -181,7 +181,7 @@ def _faster_way_back(scene: _Scene) -> Iterator[Lift]:
     def change(changed: Document) -> None:
         scenario = Scenario.model_validate(scene.document)
         for place, forward in scenario.bodies_route(scenario.hops()[0], scenario.workload):
-            way = changed["topology"]["links"][place].get(WAYS[1 - forward])
+            way = changed["topology"]["links"][place].get(DIRECTIONS[1 - forward])
             if isinstance(way, dict):
                 way.pop("rate", None)
 
@@ -238,7 +238,7 @@ def _tables(document: Mapping[str, Any]) -> Iterator[Document]:
     """Yield the tables of each link that may have impairments."""
     for link in document["topology"]["links"]:
         yield link
-        yield from (link[way] for way in ("up", "down") if isinstance(link.get(way), dict))
+        yield from (link[way] for way in DIRECTIONS if isinstance(link.get(way), dict))
 
 
 REMOVED = 0.2

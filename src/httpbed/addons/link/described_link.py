@@ -20,13 +20,13 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.base.units import from_tc
 from httpbed.bed.network.link_file import READERS, FileError, LinkFile
 from httpbed.experiment import profiles, validation_messages
-from httpbed.experiment.impairments.descriptor import Option, Place
+from httpbed.experiment.impairments.descriptor import DIRECTIONS, Option, Place
 from httpbed.experiment.impairments.registry import BY_FIELD, OPTIONS
 from httpbed.experiment.topology import Link, Topology
 
 COMMAND, FAR = "command", "far"
 """The two hosts of the link."""
-BOTH, WAYS = "", ("up", "down")
+BOTH = ""
 CHANGE = "--change"
 STATE = Option(
     "state", ("state",), "word", "down", "State of the link, down or up; only with --change."
@@ -71,15 +71,15 @@ def describe(
     Raises:
         ConfigError: With every mistake, each at its option.
     """
-    given = {way: _given(options, way) for way in (BOTH, *WAYS)}
-    for way, file in zip(WAYS, traces or (), strict=False):
+    given = {way: _given(options, way) for way in (BOTH, *DIRECTIONS)}
+    for way, file in zip(DIRECTIONS, traces or (), strict=False):
         if file == "--":  # the option took the end of the options for its second file
             raise ConfigError([Mistake("--trace", "needs two files", "name one for each way")])
         given[way][_TRACE] = OptionValue(file, "--trace")
     mistakes = [*_twice(given), *_settle(given, _profile_rates(profile))]
     files, wrong = _read_files(given)
     link: dict[str, Any] = {"between": [COMMAND, FAR], **_tables(given[BOTH])}
-    link |= {way: _tables(_whole(given, way)) for way in WAYS}
+    link |= {way: _tables(_whole(given, way)) for way in DIRECTIONS}
     if profile is not None:
         link["profile"] = profile
     whole = profiles.expanded(link)
@@ -89,7 +89,7 @@ def describe(
         mistakes += [_mistake(detail, given) for detail in error.errors()]
     if mistakes or wrong:
         raise ConfigError(dict.fromkeys([*mistakes, *wrong]))
-    up, down = (_written(whole, way) for way in WAYS)
+    up, down = (_written(whole, way) for way in DIRECTIONS)
     return DescribedLink(read, tuple(files), (up, down))
 
 
@@ -184,13 +184,13 @@ def _settle(
         if option.path == _BURST and needed not in given[BOTH]:
             _say_rates(given, needed, rates)
         if both and needed not in given[BOTH]:
-            having = [way for way in WAYS if needed in given[way]]
+            having = [way for way in DIRECTIONS if needed in given[way]]
             for way in having:
                 given[way].setdefault(option.path, both)
             del given[BOTH][option.path]
             if not having:
                 yield _nothing_to_add_to(option, both)
-        for way in WAYS:
+        for way in DIRECTIONS:
             if option.path in given[way] and not {needed} & {*given[way], *given[BOTH]}:
                 yield _nothing_to_add_to(option, given[way].pop(option.path))
 
@@ -199,15 +199,16 @@ def _say_rates(
     given: dict[str, dict[Place, OptionValue]], place: Place, rates: Mapping[str, str]
 ) -> None:
     """Write a profile's rate into each direction that has a burst and no rate."""
-    for way in WAYS if _BURST in given[BOTH] else [way for way in WAYS if _BURST in given[way]]:
-        if way in rates and _TRACE not in given[way]:
+    for way in DIRECTIONS:
+        has_burst = _BURST in given[BOTH] or _BURST in given[way]
+        if has_burst and way in rates and _TRACE not in given[way]:
             given[way].setdefault(place, OptionValue(rates[way], "--profile"))
 
 
 def _profile_rates(name: str | None) -> dict[str, str]:
     """Return a profile's rates by direction, if they are constant."""
     link = profiles.expanded({"profile": name})
-    rates = {way: link.get(way, {}).get("rate", link.get("rate")) for way in WAYS}
+    rates = {way: link.get(way, {}).get("rate", link.get("rate")) for way in DIRECTIONS}
     return {way: rate for way, rate in rates.items() if isinstance(rate, str)}
 
 
@@ -217,7 +218,7 @@ def _nothing_to_add_to(option: Option, setting: OptionValue) -> Mistake:
 
 def _twice(given: dict[str, dict[Place, OptionValue]]) -> Iterator[Mistake]:
     """Remove options that a file already answers: a trace the rate, a record the losses."""
-    for way in (BOTH, *WAYS):
+    for way in (BOTH, *DIRECTIONS):
         for file in [path for path in given[way] if path[-1] in READERS]:
             for pool in (given[way], given[BOTH] if file == _TRACE else {}):
                 for other in [path for path in pool if path[0] == file[0] and path != file]:
@@ -230,11 +231,11 @@ def idle(options: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
     """Yield the options on queues and counting that have no effect, because no rate is set."""
     limited = {
         way: direction.rate is not None
-        for way, direction in zip(WAYS, link.directions(), strict=True)
+        for way, direction in zip(DIRECTIONS, link.directions(), strict=True)
     }
     limited[BOTH] = any(limited.values())
     for option in OPTIONS:
-        for way in (BOTH, *WAYS) if option.path[0] in {"queue", "counted"} else ():
+        for way in (BOTH, *DIRECTIONS) if option.path[0] in {"queue", "counted"} else ():
             flag = option.flag(way)
             if options.get(flag[2:]) and not limited[way]:
                 yield Mistake(flag, "does nothing without a rate", "give --rate too")
@@ -243,7 +244,7 @@ def idle(options: Mapping[str, str | bool], link: Link) -> Iterator[Mistake]:
 def _mistake(detail: ErrorDetails, given: Mapping[str, dict[Place, OptionValue]]) -> Mistake:
     """Return the mistake of a model at the option that caused it."""
     place = tuple(map(str, detail["loc"][2:]))
-    way = place[0] if place and place[0] in WAYS else BOTH
+    way = place[0] if place and place[0] in DIRECTIONS else BOTH
     inside = place[1:] if way else place
     pool = _whole(given, way) if way else given[BOTH]
     close = [setting.flag for path, setting in pool.items() if set(path) <= set(inside)]

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from httpbed.addons.link.described_link import CHANGE, STATE, WAYS
+from httpbed.addons.link.described_link import CHANGE, STATE
 from httpbed.base import units
 from httpbed.base.errors import BedError, ConfigError, Mistake
 from httpbed.base.units import from_tc
 from httpbed.experiment import validation_messages
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 from httpbed.experiment.impairments.registry import OPTIONS
 from httpbed.experiment.topology import ACTIONS, Action, Link
 
@@ -137,7 +138,7 @@ class _ShortPath:
 
 def words(changed: Mapping[str, Any]) -> str:
     """Return a sentence on a change from the emulator's report."""
-    way = WAYS[changed["direction"]]
+    way = DIRECTIONS[changed["direction"]]
     at = units.format_duration(round(changed["at_ns"] / 1e9, 3))
     return f"{way}: {_condition(changed['change'])}, {at} after its start"
 
@@ -156,7 +157,7 @@ def _condition(change: Mapping[str, Any]) -> str:
 
 def _conditions(options: Mapping[str, str | bool | None]) -> Iterator[RequestedChange]:
     for name, kind in _KINDS.items():
-        for way in WAYS:
+        for way in DIRECTIONS:
             flag = next((flag for flag in (f"{way}-{name}", name) if options.get(flag)), None)
             if flag:
                 text = from_tc(kind, str(options[flag]))
@@ -165,7 +166,9 @@ def _conditions(options: Mapping[str, str | bool | None]) -> Iterator[RequestedC
 
 def _fixed(options: Mapping[str, str | bool | None]) -> Iterator[Mistake]:
     """Yield a mistake for each option that only a new link takes."""
-    changeable = {flag for name in _KINDS for flag in (name, *(f"{way}-{name}" for way in WAYS))}
+    changeable = {
+        flag for name in _KINDS for flag in (name, *(f"{way}-{name}" for way in DIRECTIONS))
+    }
     for flag, value in options.items():
         if flag not in changeable and value not in {None, False, ()}:
             yield Mistake(f"--{flag}", "does not change while the link runs", "leave it out")

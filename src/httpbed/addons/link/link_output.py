@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from httpbed.addons.link.described_link import FAR, WAYS, DescribedLink
+from httpbed.addons.link.described_link import FAR, DescribedLink
 from httpbed.base import units, user_file
 from httpbed.base.errors import Mistake
 from httpbed.base.user_file import Kind
 from httpbed.experiment import profiles
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 from httpbed.experiment.impairments.queue import QUEUE_LIMIT
 from httpbed.experiment.impairments.registry import ALL, CAUSES, COUNTERS
 
@@ -53,7 +54,9 @@ def sentence(described: DescribedLink) -> str:
     up, down = (", ".join(_impairments(table)) for table in described.written)
     if up == down:
         return f"{titled}each way {up}"
-    return titled + "; ".join(f"{way} {words}" for way, words in zip(WAYS, (up, down), strict=True))
+    return titled + "; ".join(
+        f"{way} {words}" for way, words in zip(DIRECTIONS, (up, down), strict=True)
+    )
 
 
 def _impairments(table: Mapping[str, Any]) -> Iterator[str]:

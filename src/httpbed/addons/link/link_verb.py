@@ -16,7 +16,7 @@ from typing import Any, get_args
 import click
 
 from httpbed.addons.link import described_link, far_end, link_change, link_output
-from httpbed.addons.link.described_link import BOTH, CHANGE, STATE, WAYS, DescribedLink
+from httpbed.addons.link.described_link import BOTH, CHANGE, STATE, DescribedLink
 from httpbed.addons.link.far_end import SERVER
 from httpbed.addons.link.link_plan import LinkRequest
 from httpbed.addons.link.link_run import HOSTS, LinkRun
@@ -29,6 +29,7 @@ from httpbed.cli.echo import echo
 from httpbed.cli.main import remove_library_settings
 from httpbed.cli.options import OneOf, complete_profiles, link_backend_option
 from httpbed.cli.verb import verb
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 from httpbed.experiment.impairments.registry import OPTIONS
 
 NOT_FOUND, NOT_RUNNABLE, SIGNALLED = 127, 126, 128
@@ -47,7 +48,7 @@ _NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!
 def _impairments(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add an option per impairment: for both directions, and hidden ones for each direction."""
     for option in reversed((*OPTIONS, STATE)):
-        for direction in reversed((BOTH, *WAYS)):
+        for direction in reversed((BOTH, *DIRECTIONS)):
             is_flag = option.kind == "flag"
             function = click.option(
                 option.flag(direction),
@@ -243,7 +244,7 @@ def _json(request: LinkRequest, outcome: LinkRun) -> str:
         "command": request.argv,
         "exit_status": _status(outcome),
         "seed": request.seed,
-        "emulates": dict(zip(WAYS, request.described.written, strict=True)),
+        "emulates": dict(zip(DIRECTIONS, request.described.written, strict=True)),
         "peer": outcome.peer,
         "outside": outcome.outside,
         "loopback_packets": outcome.loopback_packets,
@@ -320,7 +321,7 @@ def _described(
 
 
 def _live_mistakes(values: Mapping[str, str | bool]) -> Iterator[Mistake]:
-    for flag in (STATE.flag(way) for way in (BOTH, *WAYS)):
+    for flag in (STATE.flag(way) for way in (BOTH, *DIRECTIONS)):
         if values.get(flag[2:]):
             yield Mistake(flag, "applies to a running link", f"add {CHANGE}, or omit it")
 
@@ -363,7 +364,7 @@ def _inputs(
     values: Mapping[str, str | bool | None], trace: tuple[str, str] | None
 ) -> Iterator[tuple[str, str]]:
     """Name the files that are read, each with its option."""
-    for direction in (BOTH, *WAYS):
+    for direction in (BOTH, *DIRECTIONS):
         for option in OPTIONS:
             file = values.get(option.flag(direction)[2:]) if option.path[-1] in READERS else None
             if isinstance(file, str):

@@ -17,7 +17,7 @@ from httpbed.bed.network import link_file
 from httpbed.bed.network.link_file import Facts, LossRecord
 from httpbed.bed.network.routes import End
 from httpbed.bed.sandbox.sandbox_spec import LINK_FILES, TRIAL_FOLDER
-from httpbed.experiment.impairments.descriptor import nanoseconds
+from httpbed.experiment.impairments.descriptor import DIRECTIONS, nanoseconds
 from httpbed.experiment.impairments.rate import MTU_BYTES, Cellular, CellularModel, Steps, Trace
 from httpbed.experiment.impairments.registry import ALL
 from httpbed.experiment.kept import CAPTURE
@@ -153,7 +153,7 @@ class _Emulated:
 
     @property
     def loss_may_change(self) -> bool:
-        name = ("up", "down")[self.index]
+        name = DIRECTIONS[self.index]
         changes: list[Action] = [*self.link.schedule, *self.link.events]
         return self.draws.live or any(
             change.loss is not None and change.direction in {None, name} for change in changes
@@ -232,7 +232,7 @@ def change(action: Action) -> Table | None:
 
 def index(direction: str | None) -> int | None:
     """Return the emulator's number of a direction; None is both."""
-    return None if direction is None else ("up", "down").index(direction)
+    return None if direction is None else DIRECTIONS.index(direction)
 
 
 def _schedule(link: Link, ways: Sequence[_Emulated]) -> list[Table]:

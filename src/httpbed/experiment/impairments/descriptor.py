@@ -19,6 +19,8 @@ from httpbed.base import spellings
 
 Table = Mapping[str, Any]
 """A table of an experiment file as its author wrote it, or a JSON object."""
+DIRECTIONS = ("up", "down")
+"""A link's directions by their indices: 0 is from its first host to its second."""
 Place = tuple[str, ...]
 """Keys that lead from a link's table to a value."""
 

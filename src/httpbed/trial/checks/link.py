@@ -17,6 +17,7 @@ from httpbed.experiment.check import (
     CONSERVATION,
     SCHEDULED_CHANGES,
 )
+from httpbed.experiment.impairments.descriptor import DIRECTIONS
 from httpbed.experiment.impairments.registry import CAUSES, CHANCES
 from httpbed.experiment.trial import Check
 
@@ -209,7 +210,7 @@ def _is_of(change: Table, entry: Table) -> bool:
 
 
 def _change_at(change: Table) -> str:
-    direction = ("up", "down")[change["direction"]]
+    direction = DIRECTIONS[change["direction"]]
     return f"{change['at_ns'] / 1e9:g} s: {_in_words(change['change'])} {direction}"
 
 
