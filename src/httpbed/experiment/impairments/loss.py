@@ -45,14 +45,9 @@ class GilbertElliott(Value):
 
     @property
     def mean(self) -> float:
-        """Return the share of packets that are lost in the long run."""
+        """The share of packets that are lost in the long run."""
         in_bad = self.to_bad / (self.to_bad + self.to_good)
         return in_bad * self.bad + (1 - in_bad) * self.good
-
-    @property
-    def mean_burst(self) -> float:
-        """Return the mean number of packets of a stay in the bad state."""
-        return 1 / self.to_good
 
 
 PacketNumber = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
@@ -120,7 +115,7 @@ def _words(table: Table) -> str:
         return f"losses as in {table['replay']}"
     if (model := _model(table)) is None:
         return _words_of_levels(table)
-    mean, length = _mean(model), f"{model.mean_burst:.1f}".removesuffix(".0")
+    mean, length = _mean(model), f"{1 / model.to_good:.1f}".removesuffix(".0")
     if (model.bad, model.good) == (1, 0):
         return f"{mean} loss in bursts of {length} packets on average"
     return (

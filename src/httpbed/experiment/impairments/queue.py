@@ -93,7 +93,8 @@ _PARAMETERS: dict[str, set[str]] = {
 _TARGET_S = {"codel": 0.005, "fq_codel": 0.005, "pie": 0.015}
 _INTERVAL_S = {"codel": 0.1, "fq_codel": 0.1, "pie": 0.015}
 """Defaults of RFC 8289 (4.3, 4.2), RFC 8290 (5.2.2, 5.2.1) and RFC 8033 (5, 4.2)."""
-
+_FLOWS, _QUANTUM_BYTES = 1024, 1514
+"""Defaults of RFC 8290 (5.2.4, 5.2.3); the quantum is a full Ethernet frame's."""
 
 QUEUE_LIMIT = "1000 packets"
 """The limit of a queue whose author gives none."""
@@ -137,39 +138,20 @@ class Queue(Value):
             raise RejectedValueError(reason, "choose another discipline")
         return self
 
-    @property
-    def target_s(self) -> float:
-        """The target, or the discipline's own."""
-        return self.target or _TARGET_S[self.discipline]
-
-    @property
-    def interval_s(self) -> float:
-        """The interval, or the discipline's own."""
-        return self.interval or _INTERVAL_S[self.discipline]
-
-    @property
-    def flows_or_default(self) -> int:
-        """The number of queues, or that of RFC 8290 (5.2.4)."""
-        return self.flows or 1024
-
-    @property
-    def quantum_or_default(self) -> int:
-        """The quantum, or that of RFC 8290 (5.2.3): a full Ethernet frame's."""
-        return self.quantum or 1514
-
 
 def _emulated(queue: Queue, direction: Emulated) -> Table:
     unit, amount = queue.limit.resolved(direction.first_bit_s, direction.rtt_s)
     table: dict[str, object] = {"discipline": queue.discipline, "limit": {unit: amount}}
     if queue.discipline == "droptail":
         return table
-    table |= {"target_ns": nanoseconds(queue.target_s), "ecn": queue.ecn}
-    interval = nanoseconds(queue.interval_s)
+    target_s = queue.target or _TARGET_S[queue.discipline]
+    table |= {"target_ns": nanoseconds(target_s), "ecn": queue.ecn}
+    interval = nanoseconds(queue.interval or _INTERVAL_S[queue.discipline])
     if queue.discipline == "pie":
         return table | {"update_ns": interval, "key": direction.key("pie")}
     table["interval_ns"] = interval
     if queue.discipline == "fq_codel":
-        table |= {"flows": queue.flows_or_default, "quantum_bytes": queue.quantum_or_default}
+        table |= {"flows": queue.flows or _FLOWS, "quantum_bytes": queue.quantum or _QUANTUM_BYTES}
     return table
 
 
