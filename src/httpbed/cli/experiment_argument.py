@@ -34,9 +34,10 @@ from httpbed.cli.options import (
     WholeNumber,
     link_backend_option,
     suggestion,
+    with_options,
 )
 from httpbed.experiment import bodies_path, experiment, kept
-from httpbed.experiment.factorial import ScaleName
+from httpbed.experiment.factorial import MAX_BLOCKS, ScaleName
 from httpbed.experiment.parser import WHOLE_FILE
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog, second_build
@@ -149,7 +150,6 @@ for_claims_option = click.option(
     " with the fewest blocks that can settle it. With --scale: of claims and arms whose treatments"
     " the scale runs.",
 )
-MAX_BLOCKS = 10_000
 replicates_option = click.option(
     "--replicates",
     type=WholeNumber(1, MAX_BLOCKS),
@@ -169,7 +169,9 @@ blocks_option = click.option(
 
 def _until(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     del context, parameter
-    return text if text is None or experiment.parse_width(text) else None
+    if text is not None:
+        experiment.parse_width(text)
+    return text
 
 
 until_option = click.option(
@@ -215,7 +217,7 @@ def design_options(*, of_clock: bool = True) -> Callable[[Callable[..., Any]], C
             chosen = {name: values.pop(name) for name in names}
             return function(*arguments, design=DesignOptions(**chosen), **values)
 
-        return functools.reduce(lambda verb, option: option(verb), reversed(options), gathered)
+        return with_options(options)(gathered)
 
     return added
 

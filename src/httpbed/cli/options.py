@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # it imports pyarrow
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
-def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+def with_options(options: Sequence[Callable[[Any], Any]]) -> Callable[[Any], Callable[..., Any]]:
     """Return the decorator that adds options to a verb, in their order."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:

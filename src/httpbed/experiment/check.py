@@ -15,9 +15,8 @@ from typing import Literal
 
 from httpbed.base import units
 from httpbed.base.addon import Seam, refuse_duplicates
-from httpbed.experiment.trial import Check
+from httpbed.experiment.trial import BedOrSubject, Check
 
-BedOrSubject = Literal["bed", "subject"]
 CheckApplies = Literal[
     "every attempt",
     "scheduled changes",
@@ -330,7 +329,7 @@ CHECK_TABLES = Seam("checks", tuple)
 @cache
 def all_checks() -> Mapping[str, CheckDescriptor]:
     """Return every check that an attempt may have by its id, those of the bed first."""
-    own = [one for one in globals().values() if isinstance(one, CheckDescriptor)]
-    every = [*own, *(one for table in CHECK_TABLES.provided() for one in table)]
-    refuse_duplicates("checks", [one.id for one in every])
-    return {one.id: one for one in sorted(every, key=lambda descriptor: descriptor.of)}
+    checks = [value for value in globals().values() if isinstance(value, CheckDescriptor)]
+    checks += (check for table in CHECK_TABLES.provided() for check in table)
+    refuse_duplicates("checks", [check.id for check in checks])
+    return {check.id: check for check in sorted(checks, key=lambda check: check.of)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from httpbed.base import seeds
@@ -120,7 +120,7 @@ def grown(old: Sequence[Trial], wanted: Sequence[Trial], ran: Collection[str]) -
     design = _joined_blocks(old, staying, added, begun)
     design += [trial for trial in needed.values() if trial.block not in begun]
     ordered = sorted(design, key=lambda trial: (trial.block, trial.position))
-    return Growth(tuple(ordered), added, growth.left, growth.kept, growth.joined)
+    return replace(growth, design=tuple(ordered))
 
 
 def _by_id(trials: Iterable[Trial]) -> dict[str, Trial]:

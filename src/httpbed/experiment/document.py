@@ -30,6 +30,11 @@ Levels = Mapping[str, str]
 SCENARIO_PARTS = tuple(Scenario.model_fields)
 
 
+def table(node: object) -> Document:
+    """Return a node that is a table; in place of any other, which models reject, an empty one."""
+    return node if isinstance(node, Mapping) else {}
+
+
 def words(node: object) -> frozenset[str]:
     """Return all keys and all texts of a document: what of the addons it may be about."""
     if isinstance(node, Mapping):
@@ -65,11 +70,11 @@ class ExperimentDocument(dict[str, Any]):
 
     def key_of(self, factor: str, level: str) -> str | int:
         """Return the key of a level in its factor: its name, or its index in the list."""
-        table = self["factors"][factor]
-        if isinstance(table, Mapping):
+        levels = self["factors"][factor]
+        if isinstance(levels, Mapping):
             return level
         if factor not in self._indices:
-            backwards = reversed([*enumerate(table)])  # the first of two equal levels wins
+            backwards = reversed([*enumerate(levels)])  # the first of two equal levels wins
             self._indices[factor] = {text: index for index, text in backwards}
         return self._indices[factor][level]
 
@@ -129,8 +134,9 @@ def factor_references(document: Document) -> list[tuple[KeyPath, str]]:
 
 def level_values(document: Document, levels: Levels) -> dict[str, Any]:
     """Return the value of each level: its text, or the table's entry of that name."""
+    stated = {name: document["factors"][name] for name in levels}
     return {
-        name: table[level] if isinstance(table := document["factors"][name], Mapping) else level
+        name: stated[name][level] if isinstance(stated[name], Mapping) else level
         for name, level in levels.items()
     }
 
@@ -222,10 +228,9 @@ def _nested_factors(document: Document) -> dict[str, list[str]]:
 
 
 def _references_in_levels(document: Document) -> list[tuple[KeyPath, str]]:
-    factors = document.get("factors")
     return [
         reference
-        for name, table in (factors.items() if isinstance(factors, Mapping) else ())
-        for level, value in (table.items() if isinstance(table, Mapping) else ())
+        for name, levels in table(document.get("factors")).items()
+        for level, value in table(levels).items()
         for reference in references(value, ("factors", name, level))
     ]

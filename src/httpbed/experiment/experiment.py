@@ -24,6 +24,7 @@ from httpbed.base.units import Seconds
 from httpbed.base.value import TEXT, Value, form_by_key
 from httpbed.experiment import factorial
 from httpbed.experiment.factorial import (
+    Blocks,
     Exclusion,
     FactorName,
     FactorNames,
@@ -39,7 +40,6 @@ from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable, StatedT
 # How many blocks an experiment has: a number, or a range in which a width of interval decides.
 
 
-MAX_BLOCKS = 10_000
 MIN_BEFORE_STOPPING = 6
 """Default of the fewest blocks: fewer values have no interval of 95 %."""
 _WIDTH = re.compile(r"ci (?P<share>\S.*)")
@@ -64,9 +64,6 @@ def parse_width(text: str) -> float:
 def _checked_width(text: str) -> str:
     parse_width(text)
     return text
-
-
-Blocks = Annotated[int, Field(ge=1, le=MAX_BLOCKS, strict=True)]
 
 
 class Replicates(Value):
@@ -239,9 +236,9 @@ class Experiment(Value):
         if replicates is None:
             return self
         update = {"replicates": replicates}
-        scales = {name: one.model_copy(update=update) for name, one in self.scales.items()}
-        own = self.stopping.at_most(replicates) if self.stopping else replicates
-        return self.model_copy(update={"replicates": own, "scales": scales})
+        scales = {name: scale.model_copy(update=update) for name, scale in self.scales.items()}
+        blocks = self.stopping.at_most(replicates) if self.stopping else replicates
+        return self.model_copy(update={"replicates": blocks, "scales": scales})
 
     def with_clock(self, clock: Clock | None) -> Experiment:
         """Return the experiment by another clock; None keeps its own."""

@@ -27,6 +27,9 @@ FactorName = Annotated[str, Field(pattern=spellings.FACTOR)]
 LevelText = Annotated[str, Field(min_length=1, max_length=200)]
 SomeLevels = dict[FactorName, list[LevelText]]
 ScaleName = Literal["smoke", "standard", "paper", "full"]
+MAX_BLOCKS = 10_000
+Blocks = Annotated[int, Field(ge=1, le=MAX_BLOCKS, strict=True)]
+"""A number of blocks."""
 Factors = Mapping[str, Sequence[str]]
 Treatment = dict[str, str]
 """A level for each factor."""
@@ -51,7 +54,7 @@ class Exclusion(Value):
 
     def matches(self, treatment: Mapping[str, str]) -> bool:
         """Whether this exclusion leaves out a treatment."""
-        return all(treatment.get(name) in levels for name, levels in self.levels.items())
+        return selects(self.levels, treatment)
 
 
 class PublishedDesign(Value):
@@ -66,7 +69,7 @@ class PublishedDesign(Value):
 class Scale(Value):
     """How much of a design one run executes."""
 
-    replicates: int = Field(ge=1, le=10_000, strict=True)
+    replicates: Blocks
     """Number of blocks."""
     levels: SomeLevels = Field(default_factory=dict)
     """The levels to run. A factor that is not named here has all its levels."""

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from httpbed.base.errors import Mistake, did_you_mean, first_names
 from httpbed.base.value import Value
 from httpbed.experiment import factorial
+from httpbed.experiment.document import table
 from httpbed.experiment.factorial import (
     Exclusion,
     Exclusions,
@@ -29,8 +30,6 @@ from httpbed.experiment.metric import METRICS
 from httpbed.experiment.scenario import Scenario
 
 _Entry = TypeVar("_Entry", bound=Value)
-Known = Mapping[str, Mapping[str, None]]
-"""The levels of each factor, for lookup."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def readable_design(
 ) -> PartialDesign:
     """Return the readable part of a document's design."""
     groups, exclusions = (_entries(document.get(name, [])) for name in ("groups", "exclude"))
-    scales, report = _table(document.get("scales")), _table(document.get("report"))
+    scales, report = table(document.get("scales")), table(document.get("report"))
     known_scales = {name: scale for name, scale in scales.items() if name in get_args(ScaleName)}
     read_groups, read_exclusions = _readable(Group, groups), _readable(Exclusion, exclusions)
     return PartialDesign(
@@ -74,7 +73,7 @@ def readable_design(
         read_groups,
         read_exclusions,
         _readable(Scale, known_scales),
-        _table(report.get("base")),
+        table(report.get("base")),
         whole=len(read_groups) == len(groups) and len(read_exclusions) == len(exclusions),
         unreadable=unreadable,
     )
@@ -85,7 +84,7 @@ def treatment_mistakes(design: PartialDesign, treatments: Sequence[Treatment]) -
     yield from _duplicate_names(design)
     known = {name: dict.fromkeys(levels) for name, levels in design.factors.items()}
     for place, levels in _choices(design):
-        chosen = {name: one for name, one in levels.items() if name not in design.unreadable}
+        chosen = {name: levels[name] for name in levels if name not in design.unreadable}
         yield from _unknown_levels(known, place, chosen)
     if design.whole and design.most() and not treatments:
         yield Mistake("exclude", "leaves no treatment", "exclude less")
@@ -97,10 +96,6 @@ def treatment_mistakes(design: PartialDesign, treatments: Sequence[Treatment]) -
 
 def _entries(value: object) -> dict[int, object]:
     return dict(enumerate(value)) if isinstance(value, list) else {0: value}
-
-
-def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _readable(model: type[_Entry], entries: Mapping[Any, object]) -> dict[Any, _Entry]:
@@ -126,7 +121,7 @@ def _choices(design: PartialDesign) -> Iterator[tuple[str, Mapping[str, list[str
 
 
 def _unknown_levels(
-    factors: Known, place: str, choice: Mapping[str, list[str]]
+    factors: Mapping[str, Mapping[str, None]], place: str, choice: Mapping[str, list[str]]
 ) -> Iterator[Mistake]:
     for name, levels in choice.items():
         if name not in factors:
@@ -198,12 +193,14 @@ def _without_effect(design: PartialDesign) -> Iterator[Mistake]:
     """Find groups without a remaining treatment, and exclusions that match no treatment."""
     excluded = Exclusions([*design.exclusions.values()])
     for index, group in design.groups.items():
-        own = factorial.treatments(design.factors, [group])
-        if all(any(excluded.matching(treatment)) for treatment in own):
+        treatments = factorial.treatments(design.factors, [group])
+        if all(any(excluded.matching(treatment)) for treatment in treatments):
             reason = f"every treatment of group {group.name!r} is excluded"
             yield Mistake(f"groups[{index}]", reason, "delete the group, or exclude less")
     everything = factorial.treatments(design.factors, [*design.groups.values()])
-    effective = {id(one) for treatment in everything for one in excluded.matching(treatment)}
+    effective = {
+        id(exclusion) for treatment in everything for exclusion in excluded.matching(treatment)
+    }
     for index, exclusion in design.exclusions.items():
         if id(exclusion) not in effective:
             reason = "no treatment has these levels"
@@ -241,9 +238,8 @@ def report_mistakes(
 
     Of ``unreadable`` factors, only their own mistakes are reported.
     """
-    if isinstance(report, Mapping):
-        yield from _base_mistakes(report.get("base"), factors, unreadable)
-        yield from _axis_mistakes(report, factors, unreadable)
+    yield from _base_mistakes(table(report).get("base"), factors, unreadable)
+    yield from _axis_mistakes(table(report), factors, unreadable)
 
 
 def metric_mistakes(
@@ -264,7 +260,7 @@ def metric_mistakes(
 def _base_mistakes(
     base: object, factors: Mapping[str, list[str]], unreadable: Collection[str]
 ) -> Iterator[Mistake]:
-    for name, level in base.items() if isinstance(base, Mapping) else ():
+    for name, level in table(base).items():
         if name in unreadable:
             continue
         if name not in factors:
@@ -274,7 +270,7 @@ def _base_mistakes(
 
 
 def _axis_mistakes(
-    report: Mapping[object, object], factors: Mapping[str, list[str]], unreadable: Collection[str]
+    report: Mapping[str, Any], factors: Mapping[str, list[str]], unreadable: Collection[str]
 ) -> Iterator[Mistake]:
     first: dict[str, str] = {}
     for axis in AXES:

@@ -102,7 +102,7 @@ METRIC_FILES = Seam("files of metrics", Path)
 
 def _read() -> dict[str, Metric]:
     files = [Path(__file__).with_name("metrics.toml"), *METRIC_FILES.provided()]
-    tables = [one for file in files for one in tomllib.loads(file.read_text("utf-8")).items()]
+    tables = [table for file in files for table in tomllib.loads(file.read_text("utf-8")).items()]
     refuse_duplicates("metrics", [name for name, _ in tables])
     return {
         name: Metric.model_validate({"name": name, "title": name.replace("_", " "), **table})

@@ -182,9 +182,9 @@ def _table_mistakes(
 
     ``_header`` has the mistakes of the others.
     """
-    tables = document.get(stated.name)
+    tables = _entries(document, stated)
     readable, unread = dict[int, Value](), list[str]()
-    for index, table in enumerate(tables if isinstance(tables, list) else ()):
+    for index, table in enumerate(tables):
         try:
             readable[index] = stated.model.model_validate(table)
         except ValidationError:
@@ -220,10 +220,9 @@ def unread_entries(document: Mapping[str, Any]) -> dict[str, list[str]]:
 def unread_workloads(document: Mapping[str, Any]) -> list[str]:
     """Name the kinds of workload of a valid experiment file that no installed addon reads."""
     stated = document.get("workload")
-    factor = stated.get("factor") if isinstance(stated, Mapping) else None
-    levels = _stated_factors(document).get(factor) if isinstance(factor, str) else None
-    tables = levels.values() if isinstance(levels, Mapping) else [stated]
-    read = map(workload_kinds.of_campaign, tables)
+    factor = str(documents.table(stated).get("factor"))
+    levels = documents.table(_stated_factors(document).get(factor))
+    read = map(workload_kinds.of_campaign, levels.values() or [stated])
     return sorted({workload.kind for workload in read if isinstance(workload, UnreadWorkload)})
 
 
@@ -281,8 +280,7 @@ def _header(document: Mapping[str, Any]) -> tuple[Experiment | None, tuple[Mista
 
 
 def _stated_factors(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    factors = document.get("factors", {})
-    return factors if isinstance(factors, Mapping) else {}
+    return documents.table(document.get("factors"))
 
 
 def readable_factors(document: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -402,15 +400,14 @@ def _too_late(
 
 def _host_mistakes(document: Mapping[str, Any]) -> Iterator[Mistake]:
     """Check the links' hosts, which the models check only if the rest of the topology is valid."""
-    topology = document.get("topology")
-    hosts = topology.get("hosts") if isinstance(topology, Mapping) else None
-    links = topology.get("links") if isinstance(topology, Mapping) else None
+    topology = documents.table(document.get("topology"))
+    hosts, links = topology.get("hosts"), topology.get("links")
     if not isinstance(hosts, list) or not hosts or not isinstance(links, list):
         return
     names = [host for host in hosts if isinstance(host, str)]
     yield from factorial_mistakes.named_twice("topology.hosts", names)
     for index, link in enumerate(links):
-        between = link.get("between") if isinstance(link, Mapping) else None
+        between = documents.table(link).get("between")
         for host in between if isinstance(between, list) else ():
             if host not in hosts:
                 known = ", ".join(dict.fromkeys(map(str, hosts)))

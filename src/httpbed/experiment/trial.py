@@ -26,6 +26,7 @@ from httpbed.experiment.scenario import Scenario
 
 OutcomeKind = Literal["completed", "failed", "timed out", "unsupported", "invalid"]
 """``invalid``: the bed failed. All other outcomes are data."""
+BedOrSubject = Literal["bed", "subject"]
 
 
 class Trial(Value):
@@ -94,7 +95,7 @@ class Check(Value):
     """What the name has a placeholder for, such as the part."""
     name: str
     """Its title, with the item and the place: a direction, hop, link or client."""
-    of: Literal["bed", "subject"]
+    of: BedOrSubject
     """A failed check of the bed makes the attempt invalid; one of the subject makes the outcome
     failed."""
     passed: bool | None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from httpbed.experiment.document import Document, KeyPath
+from httpbed.experiment.document import Document, KeyPath, table
 from httpbed.experiment.roles import FIXED, TCP_BUFFERS, HttpVersion, Transport, transport_below
 from httpbed.experiment.stated_tables import TableProblem
 from httpbed.experiment.workload import UPLOADS_BY, Capability
@@ -110,21 +110,21 @@ def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[TableProblem
 
 
 def _assignments(scenario: Document) -> Iterator[_RoleAssignment]:
-    workload = _table(scenario.get("workload"))
-    yield from _assignments_of(("roles",), _table(scenario.get("roles")), workload)
+    workload = table(scenario.get("workload"))
+    yield from _assignments_of(("roles",), table(scenario.get("roles")), workload)
     competitors = scenario.get("competitors")
     for index, competitor in enumerate(competitors if isinstance(competitors, list) else ()):
-        roles = _table(competitor)
-        own_workload = _table(roles.get("workload")) or workload
+        roles = table(competitor)
+        own_workload = table(roles.get("workload")) or workload
         yield from _assignments_of(("competitors", index), roles, own_workload)
 
 
 def _assignments_of(
     path: KeyPath, roles: Document, workload: Document
 ) -> Iterator[_RoleAssignment]:
-    client, server = _table(roles.get("client")), _table(roles.get("server"))
+    client, server = table(roles.get("client")), table(roles.get("server"))
     listed = roles.get("proxies")
-    proxies = [_table(proxy) for proxy in listed] if isinstance(listed, list) else []
+    proxies = [table(proxy) for proxy in listed] if isinstance(listed, list) else []
     versions = [
         _version(client.get("http_version")),
         *(_version(proxy.get("http_version", "1.1")) for proxy in proxies),
@@ -247,7 +247,7 @@ def _retry_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Table
 
 
 def _knob_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[TableProblem]:
-    for name, value in _table(assigned.document.get("knobs")).items():
+    for name, value in table(assigned.document.get("knobs")).items():
         if name in recipe.knobs and not isinstance(value, str):
             continue
         if reason := recipe.refuses_knob(name, str(value)):
@@ -304,7 +304,3 @@ def _chain_mistakes(
 
 def _version(stated: object) -> str | None:
     return stated if isinstance(stated, str) and stated in _VERSIONS else None
-
-
-def _table(stated: object) -> Document:
-    return stated if isinstance(stated, Mapping) else {}
