@@ -17,13 +17,10 @@ from httpbed.bed.sandbox import sandbox_spec
 from httpbed.bed.toolbox import debian, root_filesystem
 from httpbed.cli.echo import echo
 from httpbed.cli.options import json_option
-from httpbed.cli.verb import verb_group
+from httpbed.cli.verb import EXIT_HOST, verb_group
 from httpbed.programs import catalog
 from httpbed.trial import program_roots
 from httpbed.trial.addition import CLOCKS
-
-_UNABLE = 3
-"""Exit code: this machine cannot run trials."""
 
 _MARKS = {True: "ok  ", None: "less", False: "NO  "}
 
@@ -63,7 +60,7 @@ def command(context: click.Context, *, as_json: bool) -> None:
         echo(json.dumps(values, indent=2))
     else:
         echo(_text(machine, points))
-    context.exit(0 if doctor.is_able(points) else _UNABLE)
+    context.exit(0 if doctor.is_able(points) else EXIT_HOST)
 
 
 def _executable(name: str) -> Path | None:

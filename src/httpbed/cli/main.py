@@ -24,7 +24,7 @@ from httpbed.base.addon import Group, Verb, addons, missing_addon, refuse_duplic
 from httpbed.base.errors import BedError, ConfigError, HostError, Mistake
 from httpbed.bed.machine import unprivileged
 from httpbed.cli.echo import echo
-from httpbed.cli.verb import VerbGroup, command_of, no_verb, of_url
+from httpbed.cli.verb import EXIT_HOST, EXIT_USAGE, VerbGroup, command_of, no_verb, of_url
 
 CORE_VERBS = (
     Verb("demo", "Compare HTTP versions and congestion controls in a minute.", "run", "demo"),
@@ -126,7 +126,7 @@ class Verbs(VerbGroup):
 
 STDERR = 2
 """The last of the descriptors that every program expects to be open."""
-EXIT_USAGE, EXIT_HOST, EXIT_PIPE = 2, 3, 141
+EXIT_PIPE = 141
 EXIT_SIGNALLED = 128
 """Base of the exit code; the signal's number is added, as in shells."""
 FULL_BYTES = 2**20

@@ -16,7 +16,7 @@ from httpbed.cli import options
 from httpbed.cli.echo import aligned, echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
 from httpbed.cli.options import json_option, suggestion
-from httpbed.cli.verb import VerbGroup
+from httpbed.cli.verb import EXIT_HOST, VerbGroup
 from httpbed.experiment import profiles
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog
@@ -32,7 +32,6 @@ expired_option = click.option(
     is_flag=True,
     help="Install from a package index that has expired, as a snapshot of the archive has.",
 )
-_UNABLE = 3
 
 
 class _Programs(VerbGroup):
@@ -255,7 +254,7 @@ def build(
             where = program_roots.own_executable(known[name], say, accept_expired=accept_expired)
             say(f"{name} is {where}")
     if failures and (names or not roots):
-        raise click.exceptions.Exit(_UNABLE)
+        raise click.exceptions.Exit(EXIT_HOST)
 
 
 @command.command()

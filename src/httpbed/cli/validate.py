@@ -15,7 +15,7 @@ from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.cli import experiment_argument
 from httpbed.cli.echo import echo
 from httpbed.cli.options import PATH, json_option
-from httpbed.cli.verb import verb
+from httpbed.cli.verb import EXIT_USAGE, verb
 from httpbed.experiment import parser
 from httpbed.experiment.experiment import Experiment
 from httpbed.experiment.factorial import treatment_key
@@ -71,7 +71,7 @@ def command(
         echo(
             json.dumps({"valid": False, "mistakes": [vars(mistake) for mistake in error.mistakes]})
         )
-        context.exit(2)
+        context.exit(EXIT_USAGE)
     design = loaded.experiment
     scales = {name: design.at_scale(name).trials() for name in design.scales}
     counts = {table: _counts(design, table) for table in STATED_TABLES.provided() if table.complete}

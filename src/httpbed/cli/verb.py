@@ -21,6 +21,8 @@ from httpbed.base.addon import addons, load
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError
 from httpbed.cli.options import CheckedPath, suggestion
 
+EXIT_USAGE, EXIT_HOST = 2, 3
+"""Exit codes: the command line or a file that it names is wrong, or this machine cannot."""
 ABSENT_OPTIONS: Mapping[str, str] = {
     "report -v": "the HTML report has every check and every invalid attempt, and so has --json",
     "run --wait": "begin when the machine is quiet; the same command repeats strained attempts",

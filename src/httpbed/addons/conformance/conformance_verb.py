@@ -33,7 +33,7 @@ from httpbed.cli import experiment_argument, options
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.options import PATH, OneOf, WholeNumber, campaign_place_mistakes
 from httpbed.cli.progress import Reporter, RunParts
-from httpbed.cli.verb import verb
+from httpbed.cli.verb import EXIT_HOST, verb
 from httpbed.experiment.roles import HttpVersion
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign as campaigns
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from httpbed.addons.conformance.conformance_session import ConformanceTest
     from httpbed.addons.conformance.judgement import ConformanceEvidence
     from httpbed.report.sections import Document
-
-EXIT_HOST = 3
 
 
 @verb("conformance")

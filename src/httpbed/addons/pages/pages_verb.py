@@ -15,7 +15,7 @@ from httpbed.base.errors import HostError, Mistake, require_none
 from httpbed.cli import options
 from httpbed.cli.echo import aligned, echo, say
 from httpbed.cli.options import json_option
-from httpbed.cli.verb import verb_group
+from httpbed.cli.verb import EXIT_HOST, verb_group
 
 
 def _complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
@@ -24,7 +24,6 @@ def _complete(context: click.Context, parameter: click.Parameter, typed: str) ->
 
 
 _names = click.argument("names", nargs=-1, metavar="[PAGE]...", shell_complete=_complete)
-_UNABLE = 3
 _SEED = 1
 """Seed of generated pages; pages of the corpus are the same for every seed."""
 
@@ -68,7 +67,7 @@ def make(*, names: tuple[str, ...], every: bool) -> None:
             failures.append(name)
             say(f"{name} is not built: {error}")
     if failures:
-        raise SystemExit(_UNABLE)
+        raise click.exceptions.Exit(EXIT_HOST)
 
 
 def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
