@@ -46,13 +46,13 @@ _QUOTED_LINES, _QUOTED_LENGTH = 5, 1000
 class Parse(Value):
     """How the program's files are read."""
 
-    parser: str = "none"
+    parser: str = parsers.NONE
     file: str = Field(default="", pattern="^[^/]*$")
     """Name of the file in the part's folder; empty where nothing is read."""
 
     @model_validator(mode="after")
     def _reads_a_file(self) -> Self:
-        if self.parser != "none" and not self.file:
+        if self.parser != parsers.NONE and not self.file:
             msg = f"the parser {self.parser} reads a file: name it"
             raise ValueError(msg)
         if "parser" not in self.model_fields_set and self.file:

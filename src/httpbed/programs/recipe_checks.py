@@ -24,9 +24,8 @@ from httpbed.programs.part import NO_PAGE, FileToFetch, Part, Upstream
 from httpbed.programs.recipe import Recipe
 from httpbed.programs.shipped_programs import shipped_programs
 
-DOWNLOADS = frozenset(get_args(DownloadCapability))
-UPLOADS = frozenset(get_args(UploadCapability))
-PAGES = frozenset(get_args(PageCapability))
+_CAPABILITIES = {"download": DownloadCapability, "upload": UploadCapability, "page": PageCapability}
+"""Kind of workload -> the capabilities that it may need."""
 _SUFFICIENT: Mapping[str, frozenset[str]] = {
     "download": frozenset({"download"}),
     "upload": frozenset(UPLOADS_BY.values()),
@@ -35,7 +34,6 @@ _SUFFICIENT: Mapping[str, frozenset[str]] = {
 """Kind of workload -> capabilities; a program that has the kind declares one of them."""
 SHELLS = frozenset({"sh", "bash", "dash"})
 _SHELL_SYNTAX = re.compile(r"[|&;<>]+|[0-9]?>&[0-9]|.*(\$\(|`|\$\{).*", re.DOTALL)
-_NO_SHELL = "is shell syntax, but no shell interprets the command"
 PROGRAM = "program"
 """A variable with the program's path; only if no root has the program, or another drives it."""
 _SAMPLE = Part(
@@ -75,10 +73,8 @@ def mistakes(recipe: Recipe) -> Iterator[Mistake]:
     yield from _retrying_mistakes(recipe)
     yield from _workload_mistakes(recipe)
     yield from _parser_mistakes(recipe)
-    for place, run in (
-        ("run", recipe.run),
-        *((f"run_as.{k}", v) for k, v in recipe.run_as.items()),
-    ):
+    runs = {"run": recipe.run, **{f"run_as.{role}": run for role, run in recipe.run_as.items()}}
+    for place, run in runs.items():
         in_run = (
             *_words(run),
             *_unseen(recipe, run),
@@ -100,8 +96,8 @@ def _retrying_mistakes(recipe: Recipe) -> Iterator[Mistake]:
 
 def _workload_mistakes(recipe: Recipe) -> Iterator[Mistake]:
     """Yield a mistake for an option of a workload that the program does not support at all."""
-    for kind, more in (("download", DOWNLOADS), ("upload", UPLOADS), ("page", PAGES)):
-        beyond = sorted(set(recipe.workloads) & more - _SUFFICIENT[kind])
+    for kind, capabilities in _CAPABILITIES.items():
+        beyond = sorted(set(recipe.workloads) & set(get_args(capabilities)) - _SUFFICIENT[kind])
         if beyond and not _can(recipe, kind):
             reason = f"{' and '.join(map(repr, beyond))} needs {kind!r}, which is missing"
             yield Mistake("workloads", reason, f"add {kind!r}")
@@ -112,8 +108,8 @@ def _can(recipe: Recipe, kind: str) -> bool:
 
 
 def _parser_mistakes(recipe: Recipe) -> Iterator[Mistake]:
-    named = {"parse": recipe.parse_, **{f"parse_as.{k}": v for k, v in recipe.parse_as.items()}}
-    for place, parse in named.items():
+    in_roles = {f"parse_as.{role}": parse for role, parse in recipe.parse_as.items()}
+    for place, parse in {"parse": recipe.parse_, **in_roles}.items():
         if parse.parser not in parsers.known():
             known = ", ".join(sorted(parsers.known()))
             yield Mistake(f"{place}.parser", f"no parser {parse.parser!r}; known: {known}")
@@ -131,8 +127,9 @@ def _words(run: Run) -> Iterator[Mistake]:
         return
     for index, word in enumerate(run.argv):
         if _SHELL_SYNTAX.fullmatch(word):
+            reason = f"{word!r} is shell syntax, but no shell interprets the command"
             remedy = "name files in stdout and stderr, or start sh -c yourself"
-            yield Mistake(f"argv[{index}]", f"{word!r} {_NO_SHELL}", remedy)
+            yield Mistake(f"argv[{index}]", reason, remedy)
 
 
 def _unseen(recipe: Recipe, run: Run) -> Iterator[Mistake]:

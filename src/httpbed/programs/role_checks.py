@@ -21,6 +21,7 @@ from httpbed.programs.recipe import Recipe
 from httpbed.programs.settings import RetryKind
 
 _VERSIONS = get_args(HttpVersion)
+RECORDED: Capability = "recorded page"
 OF_ORIGINS: frozenset[Capability] = frozenset({"page", "page: repeat view"})
 """Needs of the server even behind proxies: it has the page, and says what may be cached."""
 OF_SERVERS = frozenset(
@@ -29,7 +30,7 @@ OF_SERVERS = frozenset(
         "early data",
         *UPLOADS_BY.values(),
         "page",
-        "recorded page",
+        RECORDED,
         "page: repeat view",
         "page: resumed",
         "page: early data",
@@ -39,7 +40,6 @@ OF_SERVERS = frozenset(
 """Needs of the server or the first proxy; all other needs concern the client."""
 UNRECORDED = ("page: discovery", "page: repeat view")
 """Visits that need response headers which a HAR file may lack."""
-RECORDED: Capability = "recorded page"
 _REQUESTED_BY: Mapping[Capability, tuple[str, ...]] = {
     "parallel": ("files",),
     "parallel uploads": ("files",),
@@ -93,7 +93,9 @@ def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[TableProblem
         path = (*assigned.path, "implementation")
         recipe = catalog.recipes.get(name)
         if recipe is None:
-            suited = (one.name for one in catalog.recipes.values() if assigned.role in one.roles)
+            suited = [
+                other.name for other in catalog.recipes.values() if assigned.role in other.roles
+            ]
             yield TableProblem(path, *unknown(name, suited))
         elif assigned.role not in recipe.roles:
             roles = ", ".join(recipe.roles)
@@ -223,7 +225,7 @@ def _visit_mistakes(assigned: _RoleAssignment) -> Iterator[TableProblem]:
         reason = f"a discovery visit discovers HTTP/3, not HTTP/{assigned.http_version}"
         yield TableProblem(path, reason, 'say "3", or choose another visit')
     unrecorded = [need for need in assigned.needs if need in UNRECORDED]
-    if "recorded page" in assigned.needs and unrecorded:
+    if RECORDED in assigned.needs and unrecorded:
         reason = f"a recorded page has only its recorded headers, so no {unrecorded[0]}"
         yield TableProblem(("workload", "visit"), reason, "choose another visit or another page")
 
@@ -289,7 +291,9 @@ def _chain_mistakes(
     path = (*assigned.path, "implementation")
     if assigned.role == "proxy" and recipe.next_proxy not in {None, assigned.next_proxy}:
         yield TableProblem(path, f"{recipe.name} needs {recipe.next_proxy} as the next proxy")
-    near = sorted(one.name for one in catalog.recipes.values() if one.next_proxy == recipe.name)
+    near = sorted(
+        name for name, other in catalog.recipes.items() if other.next_proxy == recipe.name
+    )
     if assigned.role == "proxy" and near and assigned.previous_proxy not in near:
         reason = f"{recipe.name} accepts requests only from {' or '.join(near)}"
         yield TableProblem(path, reason, f"put {near[0]} before it")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from itertools import zip_longest
 from typing import Annotated, Any, Literal
 
 import re2
@@ -137,10 +136,10 @@ class FixedWindow(Value):
         """Return its bytes with these values of the knobs; None for a value without a number."""
         if self.bytes is not None:
             return self.bytes
-        found = _SIZE.fullmatch(values.get(str(self.knob), ""))
-        if found is None:
+        match = _SIZE.fullmatch(values.get(str(self.knob), ""))
+        if match is None:
             return None
-        number = int(found[1]) << 10 * " kmg".index(found[2].lower() or " ")
+        number = int(match[1]) << 10 * " kmg".index(match[2].lower() or " ")
         return (1 << min(number, 62)) - 1 if self.is_power else number
 
 
@@ -265,9 +264,9 @@ class VersionCommand(Value):
         The program may print anything. What is long or has control characters is no version.
         """
         match = compiled(self.pattern).search(output)
-        found: str | None = match["version"] if match else None
-        is_one = found is not None and found.isprintable() and len(found) <= MAX_VERSION_CHARACTERS
-        return found if is_one else None
+        version = str(match["version"] or "") if match else ""
+        is_version = version.isprintable() and len(version) <= MAX_VERSION_CHARACTERS
+        return version if version and is_version else None
 
     def lacking(self, output: str, wanted: Collection[str]) -> Iterator[str]:
         """Yield what the program lacks for its recipe and for what is wanted of it.
@@ -285,12 +284,14 @@ class VersionCommand(Value):
             if ability in wanted and _is_older(version, least):
                 what = ABILITIES.get(ability, ability)
                 yield f"is version {version}, and {what} needs {least} or later"
-        for one, shown in self.shows.items():
-            if one in wanted and not compiled(shown).search(output):
-                yield f"was built without HTTP/{one}"
+        for http_version, shown in self.shows.items():
+            if http_version in wanted and not compiled(shown).search(output):
+                yield f"was built without HTTP/{http_version}"
 
 
 def _is_older(version: str, least: str) -> bool:
-    numbers, needed = ([int(one) for one in re.findall(r"\d+", text)] for text in (version, least))
-    pairs = zip_longest(numbers[: len(needed)], needed, fillvalue=0)
-    return [one for one, _ in pairs] < needed
+    numbers, needed = (
+        [int(number) for number in re.findall(r"\d+", text)] for text in (version, least)
+    )
+    missing = [0] * (len(needed) - len(numbers))
+    return [*numbers, *missing][: len(needed)] < needed

@@ -32,6 +32,8 @@ LONGEST_S = 1e11
 """About 3,000 years: curl counts from 1970, and sums of such times are finite."""
 MAX_COUNT = 2**63 - 1
 """Larger counts are rejected."""
+VERSIONS = {"http/1.1": "1.1", "h2": "2", "h3": "3"}
+"""HTTP version by the name that TLS negotiates for it (ALPN, RFC 7301)."""
 
 
 def reason(error: Exception) -> str:
@@ -49,6 +51,11 @@ def lines_of(file: Path) -> list[str]:
         return list(untrusted_files.lines(file))
     except (FileNotFoundError, EOFError):
         return []
+
+
+def path_of(url: str) -> str:
+    """Return the path of a URL, with its query."""
+    return "/" + url.split("/", 3)[-1]
 
 
 def seconds(logged: object) -> float:
@@ -115,10 +122,13 @@ WITHOUT_REQUESTS = frozenset({NONE, "connect-udp-json"})
 @cache
 def known() -> Mapping[str, Parser]:
     """Return all parsers, those of addons included."""
-    several = [programs.parsers for programs in ADDED_PROGRAMS.provided()]
-    refuse_duplicates("parsers", [*PARSERS, *(name for one in several for name in one)])
-    added = {name: Parser(place) for one in several for name, place in one.items()}
-    return {**PARSERS, **added}
+    added = [
+        (name, Parser(place))
+        for programs in ADDED_PROGRAMS.provided()
+        for name, place in programs.parsers.items()
+    ]
+    refuse_duplicates("parsers", [*PARSERS, *(name for name, _ in added)])
+    return {**PARSERS, **dict(added)}
 
 
 def read(parser: str, file: Path) -> ProgramReport:

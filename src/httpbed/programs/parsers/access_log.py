@@ -144,7 +144,7 @@ def _caddy_request(line: dict[str, Any]) -> LoggedRequest:
 
 def _upstream(header: dict[str, Any]) -> str:
     """Return the upstream HTTP version; empty if Caddy answered itself."""
-    added = [str(one) for one in header.get("Via") or () if str(one).endswith(VIA)]
+    added = [via for via in map(str, header.get("Via") or ()) if via.endswith(VIA)]
     return version(f"HTTP/{added[-1].removesuffix(VIA)}") if added else ""
 
 

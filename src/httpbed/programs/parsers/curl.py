@@ -44,10 +44,13 @@ class _Transfer:
 
 def parse(file: Path) -> ProgramReport:
     """Read every line; a killed curl leaves none."""
-    found = [*map(_transfer, untrusted_files.json_lines(file, errors="strict"))]
-    if len(found) == 1 and found[0].ended_at is None:
-        found = [replace(found[0], ended_at=seconds(found[0].fields.get("time_total", 0)))]
-    return _findings(found)
+    transfers = [*map(_transfer, untrusted_files.json_lines(file, errors="strict"))]
+    if not transfers:
+        raise EOFError
+    if len(transfers) == 1 and transfers[0].ended_at is None:
+        only = transfers[0]
+        transfers = [replace(only, ended_at=seconds(only.fields.get("time_total", 0)))]
+    return _report(transfers)
 
 
 def _transfer(fields: dict[str, Any]) -> _Transfer:
@@ -56,9 +59,7 @@ def _transfer(fields: dict[str, Any]) -> _Transfer:
     return _Transfer(dict(transfer), ended_at)
 
 
-def _findings(transfers: list[_Transfer]) -> ProgramReport:
-    if not transfers:
-        raise EOFError
+def _report(transfers: list[_Transfer]) -> ProgramReport:
     origin = min((t.began_at for t in transfers if t.began_at is not None), default=0.0)
     last = {transfer.requested: transfer for transfer in transfers}
     complaints = dict.fromkeys(str(t.fields.get("errormsg") or "") for t in last.values())

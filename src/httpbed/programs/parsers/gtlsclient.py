@@ -23,6 +23,7 @@ from typing import TextIO
 
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
+from httpbed.programs.parsers import VERSIONS
 from httpbed.programs.part import LoggedRequest, ProgramReport
 
 NO_ERROR = 0x100
@@ -148,7 +149,7 @@ def _complaint(transcript: _Transcript, done: list[_Stream]) -> str:
 def _request(transcript: _Transcript, stream: _Stream) -> LoggedRequest:
     early = stream.early and not transcript.rejected
     return LoggedRequest(
-        http_version="3" if transcript.alpn == "h3" else transcript.alpn or "unknown",
+        http_version=VERSIONS.get(transcript.alpn, transcript.alpn or "unknown"),
         status=stream.status,
         body_bytes=None,
         connection="1",

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from httpbed.base import untrusted_files
 from httpbed.experiment.metric import Observation
-from httpbed.programs.parsers import UNREADABLE, lines_of, reason
+from httpbed.programs.parsers import UNREADABLE, VERSIONS, lines_of, reason
 from httpbed.programs.part import LoggedRequest, ProgramReport
 
 LOG_FILE = "h2load-requests.tsv"
-VERSIONS = {"h2": "2", "http/1.1": "1.1"}
 _PROTOCOL = re.compile(r"^Application protocol: (?P<alpn>\S+)$", re.MULTILINE)
 _TLS = re.compile(r"^TLS Protocol: (?P<tls>\S+)$", re.MULTILINE)
 _CIPHER = re.compile(r"^Cipher: (?P<cipher>\S+)$", re.MULTILINE)
@@ -47,8 +46,7 @@ def parse(file: Path) -> ProgramReport:
 
 def _requests(text: str, log: Path, body_bytes: int) -> tuple[LoggedRequest, ...]:
     """Read the log; each request has an equal share of the bytes, as all files have one size."""
-    lines = lines_of(log)
-    rows = [[int(word) for word in line.split("\t")] for line in lines]
+    rows = [[int(word) for word in line.split("\t")] for line in lines_of(log)]
     origin = min((began for began, _, _ in rows), default=0)
     alpn = _word(_PROTOCOL, text, "alpn")
     return tuple(

@@ -14,7 +14,7 @@ from typing import Any
 from httpbed.base import untrusted_files
 from httpbed.base.clock import NS
 from httpbed.experiment.metric import Observation
-from httpbed.programs.parsers import count, seconds
+from httpbed.programs.parsers import count, path_of, seconds
 from httpbed.programs.part import LoggedRequest, MigrationCounts, PathEvent, ProgramReport
 
 # Path events and migration counts in the output of httpbed's own clients.
@@ -97,17 +97,20 @@ def _flag(value: object) -> bool | None:
 
 
 def _observations(files: Sequence[Line]) -> Iterator[Observation]:
-    values = {
-        "client_total_time": max(seconds(line["ended_s"]) for line in files),
-        "client_handshake_time": files[0].get("handshake_s"),
-        "time_to_first_byte": min(
-            (seconds(line["first_byte_s"]) for line in files if line.get("first_byte_s")),
-            default=None,
-        ),
-    }
-    for metric, value in values.items():
-        if value is not None:
-            yield Observation(metric=metric, value=seconds(value), source="client")
+    first_bytes = [seconds(line["first_byte_s"]) for line in files if line.get("first_byte_s")]
+    return _known_times(
+        {
+            "client_total_time": max(seconds(line["ended_s"]) for line in files),
+            "client_handshake_time": files[0].get("handshake_s"),
+            "time_to_first_byte": min(first_bytes, default=None),
+        }
+    )
+
+
+def _known_times(times: Mapping[str, Any]) -> Iterator[Observation]:
+    for metric, time in times.items():
+        if time is not None:
+            yield Observation(metric=metric, value=seconds(time), source="client")
 
 
 # What httpbed-quiche prints: one JSON object, times in seconds since its start.
@@ -129,19 +132,15 @@ def parse_quiche(file: Path) -> ProgramReport:
     report = untrusted_files.json_value(text)
     streams = [dict(stream) for stream in report["streams"]]
     return ProgramReport(
-        observations=tuple(_quiche_observations(report["times"])),
+        observations=tuple(
+            _known_times({metric: report["times"][word] for metric, word in TIMES.items()})
+        ),
         requests=tuple(_quiche_request(report, stream) for stream in streams if stream["status"]),
         complaint=str(report["error"] or ""),
         # older versions report no path events
         path_events=events(report.get("clock_ns"), report.get("path_events", ())),
         migrations=migrations(report["migrations"]) if "migrations" in report else None,
     )
-
-
-def _quiche_observations(times: Mapping[str, Any]) -> Iterator[Observation]:
-    for metric, word in TIMES.items():
-        if times[word] is not None:
-            yield Observation(metric=metric, value=seconds(times[word]), source="client")
 
 
 def _quiche_request(report: Mapping[str, Any], stream: Mapping[str, Any]) -> LoggedRequest:
@@ -154,7 +153,7 @@ def _quiche_request(report: Mapping[str, Any], stream: Mapping[str, Any]) -> Log
         cipher=str(report["cipher"]),
         resumed=bool(report["resumed"]),
         early_data=bool(report["early_data"]),
-        path="/" + str(stream["url"]).split("/", 3)[-1],
+        path=path_of(str(stream["url"])),
         began_s=seconds(stream["began"]),
         ended_s=None if stream["ended"] is None else seconds(stream["ended"]),
     )

@@ -18,7 +18,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from httpbed.base import untrusted_files
-from httpbed.programs.parsers import lines_of
+from httpbed.programs.parsers import VERSIONS, lines_of, path_of
 from httpbed.programs.part import LoggedRequest, ProgramReport
 
 _ATTEMPT = re.compile(
@@ -75,8 +75,9 @@ def _request(attempt: str) -> Iterator[LoggedRequest]:
     begun = _FROM.search(attempt)
     first = int(begun["first"]) if begun else 0
     body_bytes = max(0, int(ended["bytes"]) - first) if ended else None
-    path = "/" + url["url"].split("/", 3)[-1]
-    yield LoggedRequest(status["version"], int(status["status"]), body_bytes, path=path)
+    yield LoggedRequest(
+        status["version"], int(status["status"]), body_bytes, path=path_of(url["url"])
+    )
 
 
 def _single_attempt(text: str) -> ProgramReport:
@@ -85,7 +86,7 @@ def _single_attempt(text: str) -> ProgramReport:
     if status is None:
         return ProgramReport(complaint=_complaint(text) or "wget printed no response header")
     body_bytes = int(saved["bytes"]) if saved else 0
-    path = "/" + saved["url"].split("/", 3)[-1] if saved else ""
+    path = path_of(saved["url"]) if saved else ""
     request = LoggedRequest(status["version"], int(status["status"]), body_bytes, path=path)
     wrong = "" if saved else _complaint(text) or "wget saved nothing"
     return ProgramReport(requests=(request,), complaint=wrong)
@@ -104,7 +105,6 @@ def _complaint(text: str) -> str:
 
 
 TLS_FILE, ERRORS_FILE = "wget2-tls.csv", "wget2-output.txt"
-VERSIONS = {"h2": "2", "http/1.1": "1.1", "": "1.1"}
 TLS_VERSIONS = {"5": "TLSv1.3", "4": "TLSv1.2"}
 """GnuTLS's numbers of TLS versions."""
 _TLS_VERSION, _RESUMED, _ALPN = 1, 4, 5
@@ -123,12 +123,12 @@ def parse_wget2(file: Path) -> ProgramReport:
 
 
 def _wget2_request(row: dict[str, str], tls: list[str]) -> LoggedRequest:
-    alpn = tls[_ALPN]
+    alpn = tls[_ALPN] or "http/1.1"
     return LoggedRequest(
         http_version=VERSIONS.get(alpn, alpn),
         status=int(row["Status"]),
         body_bytes=int(row["Size"]),
         tls_version=TLS_VERSIONS.get(tls[_TLS_VERSION], ""),
         resumed=tls[_RESUMED] == "1",
-        path="/" + row["URL"].split("/", 3)[-1],
+        path=path_of(row["URL"]),
     )
