@@ -238,6 +238,12 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+def counted(noun: str, verdicts: Sequence[str], kinds: Iterable[str]) -> str:
+    """Count verdicts, in the order of ``kinds``: ``3 claims: 2 reproduced, 1 open``."""
+    counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts)
+    return f"{units.format_count(len(verdicts), noun)}: {counts}"
+
+
 def bits_per_second(value: float) -> str:
     """Write a rate."""
     return units.format_rate(value, units.SHORT_DIGITS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import campaigns
 from campaigns import Ending
-from httpbed.addons.claims import claim_checking, claim_outlook, judging
+from httpbed.addons.claims import claim_checking, claim_outlook, claim_verdict, judging
 from httpbed.addons.claims import claims_report as texts
 from httpbed.addons.claims.cell_builder import ClaimDesign
 from httpbed.addons.claims.compiled_claim import with_arms
@@ -179,7 +179,7 @@ def test_any_claim_is_rejected_or_judged(claim: Mapping[str, Any]) -> None:
             assert "nan" not in str(texts.values(campaign, judged, others))
     for one in with_arms([stated], design):
         needed = claim_outlook.to_settle(one)
-        assert claim_outlook.MIN_BLOCKS <= needed <= claim_outlook.MAX_NEEDED
+        assert claim_verdict.MIN_BLOCKS <= needed <= claim_outlook.MAX_NEEDED
 
 
 def assert_sound(judged: JudgedClaim) -> None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from httpbed.addons.claims.claim_verdict import VERDICTS
 from httpbed.addons.claims.judging import ArmJudgement
 from httpbed.addons.conformance import senders_report as senders
 from httpbed.base.errors import beginning
-from httpbed.base.units import format_share
+from httpbed.base.units import format_count, format_share
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report.phrasing import few
 from httpbed.results import attempts, sample
@@ -70,8 +69,8 @@ class _CampaignEvidence:
 
     def differing(self, other: _CampaignEvidence) -> list[str]:
         """Name what both campaigns have, and have in another version."""
-        found = resume.differences(self.manifest, other.manifest)
-        return few([what for what, one, another in found if one and another], "things")
+        differences = resume.differences(self.manifest, other.manifest)
+        return few([what for what, own, others in differences if own and others], "things")
 
     @cached_property
     def _senders(self) -> ClaimSenders:
@@ -162,7 +161,6 @@ def _matches(sender: Mapping[str, Any], program: str, version: str, control: str
 ENDINGS = ("failed", "timed out", "unsupported")
 MAX_REASON = 100
 """Characters of a reason."""
-"""Checks whose figure says by itself what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +249,7 @@ def _why(trials: ArmTrials, kind: str) -> str:
         return ""
     first = min(reasons, key=lambda reason: (-reasons[reason], reason))  # the same in every report
     others = len(reasons) - 1
-    more = f", and {others} other reason{'s' * (others > 1)}" if others else ""
+    more = f", and {format_count(others, 'other reason')}" if others else ""
     return f": {beginning(first, MAX_REASON)}{more}"
 
 
@@ -259,9 +257,3 @@ def _verb(kind: str, count: int) -> str:
     if kind == "unsupported":
         return "is unsupported" if count == 1 else "are unsupported"
     return kind
-
-
-def counted(verdicts: Sequence[str]) -> str:
-    """Count verdicts: ``7 reproduced, 2 contradicted``."""
-    numbers = Counter(verdicts)
-    return ", ".join(f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if numbers[verdict])

@@ -14,13 +14,14 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 import numpy as np
 
 from httpbed.addons.claims import cell_location as locations
 from httpbed.addons.claims import claim_verdict, repetition
 from httpbed.addons.claims.cell_location import CellLocation
-from httpbed.addons.claims.claim_verdict import CellSet, Estimator, region
+from httpbed.addons.claims.claim_verdict import MIN_BLOCKS, CellSet, Estimator, region
 from httpbed.addons.claims.compiled_claim import CompiledClaim, cell_range
 from httpbed.addons.claims.region import Region
 from httpbed.addons.claims.stated_claim import BlockStatistic
@@ -41,8 +42,8 @@ def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int |
 
     None where cells have no values of blocks.
     """
-    sets = [one.present for one in measured]
-    cells = [cell for one in sets for cell in one]
+    sets = [cell_set.present for cell_set in measured]
+    cells = list(chain.from_iterable(sets))
     if any(len(cell.values) < repetition.MIN_CELLS for cell in cells):
         return None
     tried = [number for number in NUMBERS if number > min(cell.n for cell in cells)]
@@ -56,15 +57,15 @@ def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int |
 
 
 def _is_open(estimator: Estimator, simulated: Sets) -> bool:
-    found = [CellSet(cells, [{}] * len(cells), 0) for cells in simulated]
-    whole, _ = estimator.estimate(found)
-    return claim_verdict.rule(whole, region(estimator.claim)) == "open"
+    sets = [CellSet(cells, [{}] * len(cells), 0) for cells in simulated]
+    estimate, _ = estimator.estimate(sets)
+    return claim_verdict.rule(estimate, region(estimator.claim)) == "open"
 
 
 def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[Sets]:
     """Yield simulated campaigns of so many blocks."""
     random = np.random.default_rng(SEED + blocks)
-    cells = [cell for one in sets for cell in one]
+    cells = list(chain.from_iterable(sets))
     known = repetition.errors(cells, of_medians=False)
     spread = known.own * np.sqrt([cell.n for cell in cells])
     rho = repetition.correlation(cells)
@@ -76,17 +77,15 @@ def _campaigns(sets: Sets, statistic: BlockStatistic, blocks: int) -> Iterator[S
         try:
             drawn = iter(
                 [
-                    locations.from_values(cell, one, statistic)
-                    for cell, one in zip(cells, values, strict=True)
+                    locations.from_values(cell, of_cell, statistic)
+                    for cell, of_cell in zip(cells, values, strict=True)
                 ]
             )
         except NoIntervalError:
             continue
-        yield [[next(drawn) for _ in one] for one in sets]
+        yield [list(islice(drawn, len(cell_set))) for cell_set in sets]
 
 
-MIN_BLOCKS = claim_verdict.MIN_BLOCKS
-"""A claim about many cells could be settled with fewer, but no single cell of it."""
 MAX_NEEDED = 50
 
 
@@ -95,7 +94,8 @@ def to_settle(claim: CompiledClaim, parts: int = 1) -> int:
 
     ``parts`` is the number of claims that share the error rate.
 
-    Of a claim that subtracts cells of an unknown design, it is the number that any claim needs.
+    Of a claim that subtracts cells of an unknown design, it is the number that any claim needs. A
+    claim about many cells could be settled with fewer, but no single cell of it.
     """
     if claim.unknown or len(claim.cells) > 1 or claim.subtracted:
         return MIN_BLOCKS

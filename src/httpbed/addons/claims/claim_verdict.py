@@ -26,6 +26,7 @@ from httpbed.addons.claims import repetition
 from httpbed.addons.claims.cell_location import CellLocation
 from httpbed.addons.claims.compiled_claim import CompiledClaim
 from httpbed.addons.claims.region import Region
+from httpbed.base.units import format_count
 from httpbed.results.location import NoIntervalError
 from httpbed.results.sample import Beyond, Bounded, Floats
 
@@ -101,14 +102,9 @@ def side_of(cells: Sequence[CellLocation], parts: int = 1) -> float:
     """
     fewest, least = min(cell.n for cell in cells), least_blocks(cells)
     if fewest < least:
-        blocks = "block" if fewest == 1 else "blocks"
-        raise TooFewBlocksError(f"n = {fewest} {blocks}; a verdict needs at least {least}")
+        blocks = format_count(fewest, "block")
+        raise TooFewBlocksError(f"n = {blocks}; a verdict needs at least {least}")
     return _shared(max(cell.least_p for cell in cells), parts)
-
-
-def own_side(cell: CellLocation) -> float:
-    """Return the probability with which each end of a cell's own interval may fail."""
-    return _shared(cell.least_p, 1)
 
 
 def _shared(least_p: float, parts: int) -> float:
@@ -247,7 +243,7 @@ class Estimator:
     ) -> Iterator[CellValue]:
         for one, located in zip(sets, cells, strict=True):
             for cell, levels in zip(located, one.levels, strict=True):
-                side, value = own_side(cell), self._value(cell)
+                side, value = _shared(cell.least_p, 1), self._value(cell)
                 is_inside = self.claim.cell_region.contains(value.value)
                 yield CellValue(levels, value, cell.low(side), cell.high(side), is_inside)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from httpbed.addons.claims import claim_evidence_report, compiled_claim
+from httpbed.addons.claims import compiled_claim
 from httpbed.addons.claims.claim_evidence_report import ClaimEvidence
 from httpbed.addons.claims.claim_outlook import MAX_BLOCKS
 from httpbed.addons.claims.claim_verdict import (
@@ -25,7 +25,14 @@ from httpbed.addons.claims.stated_claim import StatedClaim
 from httpbed.addons.conformance import senders_report as senders
 from httpbed.base.errors import visible
 from httpbed.report.manifest import certificate, uncovered
-from httpbed.report.phrasing import few, in_one_line, listed, number_format, treatment
+from httpbed.report.phrasing import (
+    counted,
+    few,
+    in_one_line,
+    listed,
+    number_format,
+    treatment,
+)
 from httpbed.report.terminal import Console
 from httpbed.store import layout
 from httpbed.store.results import Results
@@ -48,14 +55,14 @@ def show(
         for line in _of_claim(claim, evidence, out.width):
             out.print(line)
         out.print()
-    out.print(Text(f"{len(judged)} claim{'s' * (len(judged) != 1)}: {summed_up(judged)}"))
+    out.print(Text(summed_up(judged)))
     for note in notes(results):
         out.print(Text(visible(f"note: {note}")))
 
 
 def summed_up(judged: Sequence[JudgedClaim]) -> str:
-    """Count the verdicts, and how many of the reproduced claims are robust."""
-    text = claim_evidence_report.counted([claim.main.verdict for claim in judged])
+    """Count the claims by their verdicts, and how many of the reproduced ones are robust."""
+    text = counted("claim", [claim.main.verdict for claim in judged], VERDICTS)
     robust = sum(claim.robustness == "robust" for claim in judged)
     return f"{text}; robust: {robust}" if robust else text
 

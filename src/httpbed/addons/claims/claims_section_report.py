@@ -14,10 +14,11 @@ from httpbed.addons.claims.claim_evidence_report import ClaimEvidence
 from httpbed.addons.claims.claim_verdict import ClaimVerdict
 from httpbed.addons.claims.judging import JudgedClaim, Robustness
 from httpbed.experiment.experiment import Experiment
-from httpbed.experiment.factorial import PublishedDesign
+from httpbed.experiment.factorial import PublishedDesign, treatment_key
 from httpbed.report import templating
 from httpbed.report.document import Drawn, ReportInput, Section, SectionMaker
 from httpbed.report.phrasing import DASH
+from httpbed.results import attempts
 from httpbed.store.results import Results
 
 SHAPES: Mapping[ClaimVerdict, str] = {
@@ -52,8 +53,8 @@ def make(results: Results, judged: Sequence[JudgedClaim]) -> Mapping[str, Any] |
         "counted": [(name, numbers[name]) for name in SHAPES if numbers[name]],
         "robust": sum(claim.robustness == "robust" for claim in whole),
         "claims": [
-            {**value, "limits": list(claims.limits(one, evidence))}
-            for one, value in zip(judged, values, strict=True)
+            {**value, "limits": list(claims.limits(claim, evidence))}
+            for claim, value in zip(judged, values, strict=True)
         ],
     }
 
@@ -84,16 +85,9 @@ def _scale(results: Results) -> str:
     at = f" at scale {name}" if name else ""
     if results.manifest.get("for_claims"):
         at += ", but only what its claims need" if name else " only what its claims need"
-    valid = [row for row in results.last_attempts if row["outcome"] != "invalid"]
-    ran = len({tuple(row[name] for name in results.experiment.factors) for row in valid})
+    valid = attempts.valid(results)
+    ran = len({treatment_key(row, results.experiment.factors) for row in valid})
     return f"This campaign ran{at}: {len(valid):,} trials of {ran:,} cells."
-
-
-def counted(judged: Sequence[JudgedClaim]) -> str:
-    """Count the verdicts in a line; empty without claims."""
-    if not judged:
-        return ""
-    return f"{len(judged)} claim{'s' * (len(judged) > 1)}: {claims.summed_up(judged)}"
 
 
 def _section(source: ReportInput) -> Section | None:
@@ -113,7 +107,7 @@ def _section(source: ReportInput) -> Section | None:
             ),
         ),
         in_contents="Answer and claims",
-        line=f"{counted(judged)}; httpbed claims {folder} shows each of them",
+        line=f"{claims.summed_up(judged)}; httpbed claims {folder} shows each of them",
     )
 
 
@@ -149,9 +143,8 @@ def coverage(results: Results, experiment: Experiment | None = None) -> Coverage
         return None
     scale, reduced = experiment.scales[PAPER], experiment.at_scale(PAPER)
     names = [name for name in experiment.factors if name in results.trials.column_names]
-    valid = [row for row in results.last_attempts if row["outcome"] != "invalid"]
-    blocks = Counter(tuple(row[name] for name in names) for row in valid)
-    wanted = {tuple(treatment[name] for name in names) for treatment in reduced.treatments()}
+    blocks = Counter(treatment_key(row, names) for row in attempts.valid(results))
+    wanted = {treatment_key(treatment, names) for treatment in reduced.treatments()}
     ran = [min(blocks[key], scale.replicates) for key in wanted if blocks[key]]
     return Coverage(
         cells=len(ran),

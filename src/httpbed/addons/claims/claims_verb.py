@@ -122,9 +122,10 @@ def _claims(
         if not file and "claims" in parser.unread_entries(results.document):
             reason = "its claims are about metrics of addons that are not installed"
             raise ConfigError([Mistake(str(results.directory), reason)])
-        place, remedy = results.directory, "write [[claim]] tables in a file and name it with"
-        remedy = "write [[claim]] tables in it" if file else f"{remedy} --experiment"
-        raise ConfigError([Mistake(str(file or place), "has no claims", remedy)])
+        remedy = "write [[claim]] tables in a file and name it with --experiment"
+        if file:
+            remedy = "write [[claim]] tables in it"
+        raise ConfigError([Mistake(str(file or results.directory), "has no claims", remedy)])
     if file and stated:
         require_fit(TABLE, stated, results, file)
     return claims

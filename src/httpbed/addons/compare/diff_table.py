@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from rich.padding import Padding
 
 from httpbed.addons.compare.campaign_comparison import ComparedTreatment, TreatmentDifference
-from httpbed.base.units import format_share
+from httpbed.base.units import format_count, format_share
 from httpbed.experiment.design import Difference
 from httpbed.experiment.metric import METRICS
 from httpbed.report import terminal_report
@@ -19,6 +19,7 @@ from httpbed.report.phrasing import (
     DASH,
     NumberFormat,
     compared_blocks,
+    counted,
     number_format,
     sentence_case,
     title,
@@ -156,13 +157,7 @@ def _tone(difference: TreatmentDifference, metric: str) -> Tone:
 def sentence(differences: Sequence[TreatmentDifference]) -> str:
     """Sum up the treatments in one line."""
     kinds = ("lower", "higher", "equal", "open")
-    return counted([difference.change for difference in differences], kinds)
-
-
-def counted(verdicts: Sequence[str], kinds: Iterable[str]) -> str:
-    """Count treatments by their verdicts: ``3 treatments: 2 lower, 1 open``."""
-    counts = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in kinds if kind in verdicts)
-    return f"{len(verdicts)} treatment{'s' * (len(verdicts) != 1)}: {counts}"
+    return counted("treatment", [difference.change for difference in differences], kinds)
 
 
 def notes(
@@ -184,7 +179,7 @@ def notes(
         )
     for name, count in zip("AB", alone, strict=True):
         if count:
-            yield f"{count} treatment{'s' * (count > 1)} only in {name}, not compared"
+            yield f"{format_count(count, 'treatment')} only in {name}, not compared"
 
 
 def values(

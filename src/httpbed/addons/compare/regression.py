@@ -34,6 +34,7 @@ from httpbed.experiment.metric import METRICS
 from httpbed.experiment.roles import BUILD, BUILDS
 from httpbed.report import markdown
 from httpbed.report.document import Cell, Column, Table, Tone
+from httpbed.report.phrasing import counted
 from httpbed.report.terminal import Console
 from httpbed.results import log_ratio
 from httpbed.results import sample as samples
@@ -253,7 +254,7 @@ def table(changes: Sequence[TreatmentChange], metric: str) -> Table:
 
 def sentence(changes: Sequence[TreatmentChange]) -> str:
     """Sum up the treatments in one line."""
-    return diff_table.counted([change.verdict for change in changes], TONES)
+    return counted("treatment", [change.verdict for change in changes], TONES)
 
 
 def causes(changes: Sequence[TreatmentChange]) -> Iterator[str]:
