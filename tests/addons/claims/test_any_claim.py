@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -173,10 +174,11 @@ def test_any_claim_is_rejected_or_judged(claim: Mapping[str, Any]) -> None:
         assert all(one.reason for _, one in found)
         return
     for campaign in CAMPAIGNS:
-        for others in ([], [CAMPAIGNS[1]]):
-            judged = judging.judge(campaign, [stated], others)
+        for beside in ((), (CAMPAIGNS[1],)):
+            results = replace(campaign, beside=beside)
+            judged = judging.judge(results, [stated])
             assert_sound(judged[0])
-            assert "nan" not in str(texts.values(campaign, judged, others))
+            assert "nan" not in str(texts.values(results, judged))
     for one in with_arms([stated], design):
         needed = claim_outlook.to_settle(one)
         assert claim_verdict.MIN_BLOCKS <= needed <= claim_outlook.MAX_NEEDED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def campaign(text: str, ratios: Mapping[str, float], blocks: int = 8) -> Results
 
 def judged(claim: str, *others: Results) -> ArmJudgement:
     """Judge the claim by our campaign and others."""
-    (found,) = judging.judge(campaign(OURS + claim, RATIOS), others=others)
+    (found,) = judging.judge(replace(campaign(OURS + claim, RATIOS), beside=others))
     return found.main
 
 
@@ -137,7 +138,7 @@ def test_the_claims_of_biswal_and_gnawali_come_out_on_published_results() -> Non
     for file, ratio in (("networks.toml", SMALL_WIN), ("sites.toml", {"apache-core": 1.6})):
         results = planted(file, ratio)
         claims = [claim for claim in results.experiment.claims if re.match(r"B-1[26]", claim.id)]
-        judged = judging.judge(results, claims, [grid])
+        judged = judging.judge(replace(results, beside=(grid,)), claims)
         assert {claim.stated.id: claim.main.verdict for claim in judged} == {
             claim.id: "reproduced" for claim in claims
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,14 +18,16 @@ from httpbed.results import attempts, sample
 from httpbed.store import resume
 from httpbed.store.results import Results
 
+Sender = tuple[str, str, str, frozenset[tuple[str, str]]]
+"""Implementation, HTTP version, congestion control and the knobs that the experiment sets."""
+
 
 class ClaimEvidence:
     """What limits the verdicts of one campaign."""
 
-    def __init__(self, results: Results, others: Sequence[Results] = ()) -> None:
+    def __init__(self, results: Results) -> None:
         self._own = _CampaignEvidence(results)
-        others = others or results.beside
-        self._others = {other.experiment.name: _CampaignEvidence(other) for other in others}
+        self._others = {other.experiment.name: _CampaignEvidence(other) for other in results.beside}
 
     def trials(self, arm: ArmJudgement) -> ArmTrials:
         """Return how the trials behind a verdict ended, those of the campaign itself."""
@@ -52,6 +54,9 @@ class _CampaignEvidence:
         self._results, self.manifest = results, results.manifest
         certificate = self.manifest.get("link_certificate") or {}
         self._uncovered = certificate.get("outside_topologies") or {}
+        self._tests = tuple(self.manifest.get("senders", ()))
+        """Conformance verdicts."""
+        self._senders: dict[TreatmentKey, frozenset[Sender]] = {}
 
     @cached_property
     def trials(self) -> ArmTrialsReader:
@@ -61,7 +66,7 @@ class _CampaignEvidence:
     def of_parts(self, treatments: Iterable[TreatmentKey]) -> Iterator[str]:
         """Yield what limits results with the senders and links of treatments."""
         used = frozenset(treatments)
-        yield from self._senders.warnings(used)
+        yield from self._untrusted_senders(used)
         topologies = {self._topologies.get(key) for key in used}
         reasons = [why for why, about in self._uncovered.items() if topologies & {*about}]
         if reasons:
@@ -73,10 +78,6 @@ class _CampaignEvidence:
         return few([what for what, own, others in differences if own and others], "things")
 
     @cached_property
-    def _senders(self) -> ClaimSenders:
-        return ClaimSenders(self._results)
-
-    @cached_property
     def _topologies(self) -> dict[TreatmentKey, str]:
         """Digests of topologies; empty if the certificate covers all."""
         if not self._uncovered:
@@ -86,48 +87,35 @@ class _CampaignEvidence:
             for levels in self._results.experiment.treatments()
         }
 
-
-Sender = tuple[str, str, str, frozenset[tuple[str, str]]]
-"""Implementation, HTTP version, congestion control and the knobs that the experiment sets."""
-
-
-class ClaimSenders:
-    """Finds the senders of treatments in the manifest's conformance verdicts."""
-
-    def __init__(self, results: Results) -> None:
-        self._results = results
-        self._verdicts = tuple(results.manifest.get("senders", ()))
-        self._known: dict[TreatmentKey, frozenset[Sender]] = {}
-
-    def warnings(self, treatments: Iterable[TreatmentKey]) -> Iterator[str]:
+    def _untrusted_senders(self, treatments: Iterable[TreatmentKey]) -> Iterator[str]:
         """Name the senders of treatments that did not pass, and those that were never tested."""
-        if not self._verdicts:
+        if not self._tests:
             return
-        acting = frozenset[Sender]().union(*map(self._senders, treatments))
-        indices = sorted({index for one in acting for index in self._tested(one)})
-        relevant = [self._verdicts[index] for index in indices]
-        failed = _names(one for one in relevant if one.get("passed") is False)
+        acting = frozenset[Sender]().union(*map(self._senders_of, treatments))
+        indices = sorted({index for sender in acting for index in self._tested(sender)})
+        relevant = [self._tests[index] for index in indices]
+        failed = _names(test for test in relevant if test.get("passed") is False)
         if failed:
             yield f"did not pass their conformance test: {'; '.join(few(failed, 'senders'))}"
-        untested = _names(one for one in relevant if one.get("passed") is None)
+        untested = _names(test for test in relevant if test.get("passed") is None)
         if untested:
             yield f"never tested for conformance: {'; '.join(few(untested, 'senders'))}"
 
     def _tested(self, sender: Sender) -> list[int]:
-        """Return the indices of a sender's verdicts: those with its knobs, if there are any."""
+        """Return the indices of a sender's tests: those with its knobs, if there are any."""
         program, version, control, knobs = sender
         same = [
             index
-            for index, one in enumerate(self._verdicts)
-            if _matches(one["sender"], program, version, control)
+            for index, test in enumerate(self._tests)
+            if _matches(test["sender"], program, version, control)
         ]
-        exact = [i for i in same if {*self._verdicts[i].get("set", {}).items()} == knobs]
+        exact = [i for i in same if {*self._tests[i].get("set", {}).items()} == knobs]
         return exact or same
 
-    def _senders(self, treatment: TreatmentKey) -> frozenset[Sender]:
-        if treatment not in self._known:
-            self._known[treatment] = self._of_scenario(treatment)
-        return self._known[treatment]
+    def _senders_of(self, treatment: TreatmentKey) -> frozenset[Sender]:
+        if treatment not in self._senders:
+            self._senders[treatment] = self._of_scenario(treatment)
+        return self._senders[treatment]
 
     def _of_scenario(self, treatment: TreatmentKey) -> frozenset[Sender]:
         levels = dict(zip(self._results.experiment.factors, treatment, strict=True))

@@ -46,11 +46,9 @@ MAX_VALUES = 3
 NOTHING = "nothing, for lack of trials"
 
 
-def show(
-    results: Results, judged: Sequence[JudgedClaim], out: Console, others: Sequence[Results] = ()
-) -> None:
+def show(results: Results, judged: Sequence[JudgedClaim], out: Console) -> None:
     """Print each claim with its verdict, then what limits all of them."""
-    evidence = ClaimEvidence(results, others)
+    evidence = ClaimEvidence(results)
     for claim in judged:
         for line in _of_claim(claim, evidence, out.width):
             out.print(line)
@@ -67,11 +65,9 @@ def summed_up(judged: Sequence[JudgedClaim]) -> str:
     return f"{text}; robust: {robust}" if robust else text
 
 
-def values(
-    results: Results, judged: Sequence[JudgedClaim], others: Sequence[Results] = ()
-) -> dict[str, Any]:
+def values(results: Results, judged: Sequence[JudgedClaim]) -> dict[str, Any]:
     """Return the verdicts for :func:`json.dumps`."""
-    evidence, shown = ClaimEvidence(results, others), effects(judged)
+    evidence, shown = ClaimEvidence(results), effects(judged)
     return {
         "directory": str(results.directory),
         "experiment": results.experiment.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,20 +54,20 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
         with collected(mistakes):
             stated = read_stated(file)
     require_none(mistakes)
-    judgements = [
-        (results, judging.judge(results, own, others), others)
-        for results, own in _claims_of_each(campaigns, file, stated)
-        for others in [[campaign for campaign in campaigns if campaign is not results]]
-    ]
+    judgements = []
+    for campaign, own in _claims_of_each(campaigns, file, stated):
+        others = tuple(other for other in campaigns if other is not campaign)
+        results = replace(campaign, beside=others)
+        judgements.append((results, judging.judge(results, own)))
     if as_json:
         values = [claims.values(*judgement) for judgement in judgements]
         echo(json.dumps({"schema": 1, "campaigns": values}, indent=1))
         return
     out = terminal.console()
-    for results, judged, others in judgements:
+    for results, judged in judgements:
         if len(campaigns) > 1:
             echo(f"{results.directory}:")
-        claims.show(results, judged, out, others)
+        claims.show(results, judged, out)
 
 
 def _claims_of_each(

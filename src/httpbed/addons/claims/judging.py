@@ -108,45 +108,44 @@ class JudgedClaim:
 def judge(
     results: Results,
     claims: Sequence[StatedClaim] | None = None,
-    others: Sequence[Results] | None = None,
     *,
     outlook: bool = True,
 ) -> tuple[JudgedClaim, ...]:
     """Judge claims by a campaign's results; by default those of its experiment.
 
     Claims are understood in the whole design. Cells that the campaign's scale leaves out, or that
-    have too few values, count as missing. ``others`` are campaigns to which claims
-    may refer by the name of their experiment; by default those beside the campaign.
-    ``outlook`` simulates how many blocks would settle open claims, which takes most of the time.
+    have too few values, count as missing. Claims may refer to the campaigns beside it by the names
+    of their experiments. ``outlook`` simulates how many blocks would settle open claims, which
+    takes most of the time.
     """
     experiment = results.stated_experiment
-    judge_one = _Judge(results, results.beside if others is None else others, outlook=outlook)
+    judge_of_campaign = _Judge(results, outlook=outlook)
     chosen = experiment.claims if claims is None else claims
-    known = {one.id: one for one in chosen}
+    known = {claim.id: claim for claim in chosen}
     # Of a campaign, claims about metrics of an addon that is not installed are unread.
-    readable = [one for one in chosen if known.keys() >= {*one.parts}]
+    readable = [claim for claim in chosen if known.keys() >= {*claim.parts}]
     return tuple(
-        judge_one.combination(one, [known[name] for name in one.parts])
-        if one.parts
-        else judge_one.claim(one)
-        for one in readable
+        judge_of_campaign.combination(claim, [known[name] for name in claim.parts])
+        if claim.parts
+        else judge_of_campaign.claim(claim)
+        for claim in readable
     )
 
 
 class _Judge:
-    """Judges claims by one campaign, and by others that claims name."""
+    """Judges claims by one campaign, and by those beside it that claims name."""
 
-    def __init__(self, results: Results, others: Sequence[Results], *, outlook: bool) -> None:
+    def __init__(self, results: Results, *, outlook: bool) -> None:
         self._outlook = outlook
-        self._given = Counter(other.experiment.name for other in others)
+        self._given = Counter(other.experiment.name for other in results.beside)
         known = {
             other.experiment.name: other
-            for other in others
+            for other in results.beside
             if self._given[other.experiment.name] == 1
         }
         self._samples = CampaignSamples(results, known)
         self._selected = {"": selection.selected_arms(results)}
-        self._selected |= {name: selection.selected_arms(one) for name, one in known.items()}
+        self._selected |= {name: selection.selected_arms(other) for name, other in known.items()}
         experiments = {name: other.stated_experiment for name, other in known.items()}
         stated = results.stated_experiment.stated(TABLE, experiments)
         self._design = ClaimDesign.of_tables(stated)
