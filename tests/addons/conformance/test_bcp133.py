@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from httpbed.addons.conformance import bcp133, conformance_session, networks
-from httpbed.addons.conformance.bcp133 import EVENT_S, LASTS_S, OUTAGE_S
-from httpbed.addons.conformance.competition import RATE_BIT_S, SharedTransfer, Split
+from httpbed.addons.conformance.bcp133 import EVENT_S, LASTS_S, OUTAGE_S, RATE_BIT_S
+from httpbed.addons.conformance.competition import SharedTransfer, Split
 from httpbed.addons.conformance.flight import Flight, Packets
 from httpbed.addons.conformance.networks import Network
 from httpbed.addons.conformance.properties import (

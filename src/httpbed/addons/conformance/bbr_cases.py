@@ -77,31 +77,29 @@ def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
     """Return the networks of all cases, which are those of every scale and version."""
     del scale, control
     to_fast, to_slow = (
-        {"schedule": [{"at": f"{CHANGED_S:g} s", "rate": f"{rate} bit/s", "direction": "down"}]}
+        [{"at": f"{CHANGED_S:g} s", "rate": f"{rate} bit/s", "direction": "down"}]
         for rate in (RATE_BIT_S, SLOW_BIT_S)
     )
-    policing = {"down": {"policing": {"rate": f"{TOKEN_BIT_S} bit/s", "burst": "50 kB"}}}
-    late = {"down": {"reordering": {"share": "1 %", "hold": "15 ms"}}}
+    policing = {"policing": {"rate": f"{TOKEN_BIT_S} bit/s", "burst": "50 kB"}}
+    late = {"reordering": {"share": "1 %", "hold": "15 ms"}}
 
-    def at(
-        rate_bit_s: int, name: str, title: str, more: Mapping[str, Any] | None = None
+    def network(
+        name: str,
+        title: str,
+        rate_bit_s: int = RATE_BIT_S,
+        queue: int = DEEP_PACKETS,
+        **more: Any,
     ) -> Network:
-        return Network(name, rate_bit_s, RTT_S, DEEP_PACKETS, more=more or {}, title=title)
+        return Network(name, rate_bit_s, RTT_S, queue, more=more, title=title)
 
+    later = f"the rate from {CHANGED_S:g} s on"
     return (
-        at(RATE_BIT_S, "steady", "deep queue, no loss"),
+        network("steady", "deep queue, no loss"),
         Network("narrow", NARROW_BIT_S, NARROW_RTT_S, DEEP_PACKETS, title="BDP below one packet"),
-        at(SLOW_BIT_S, "faster", f"ten times the rate from {CHANGED_S:g} s on", to_fast),
-        Network(
-            "slower",
-            RATE_BIT_S,
-            RTT_S,
-            SHORT_PACKETS,
-            more=to_slow,
-            title=f"a tenth of the rate from {CHANGED_S:g} s on",
-        ),
-        at(RATE_BIT_S, "policed", "a policer of 5 Mbit/s", policing),
-        at(RATE_BIT_S, "reordered", "1 % of the packets come 15 ms late", late),
+        network("faster", f"ten times {later}", SLOW_BIT_S, schedule=to_fast),
+        network("slower", f"a tenth of {later}", queue=SHORT_PACKETS, schedule=to_slow),
+        network("policed", "a policer of 5 Mbit/s", down=policing),
+        network("reordered", "1 % of the packets come 15 ms late", down=late),
     )
 
 

@@ -26,16 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from httpbed.addons.conformance import competition
-from httpbed.addons.conformance.competition import (
-    ONE_WAY_S,
-    RATE_BIT_S,
-    SETTLED_S,
-    SharedTransfer,
-    Split,
-)
+from httpbed.addons.conformance.competition import SETTLED_S, SharedTransfer, Split
 from httpbed.addons.conformance.flight import delivery_time_s
-from httpbed.addons.conformance.networks import Beside, Network
+from httpbed.addons.conformance.networks import Beside, Network, bdp_packets
 from httpbed.addons.conformance.properties import (
     OPEN,
     UNCOMPARED,
@@ -48,8 +41,9 @@ from httpbed.addons.conformance.properties import (
 )
 from httpbed.addons.conformance.sender import Control, Scale, Sender
 from httpbed.base import units
-from httpbed.experiment.impairments.rate import MTU_BYTES
 
+RATE_BIT_S = 10_000_000
+ONE_WAY_S = 0.02
 LASTS_S = 20.0
 EVENT_S = 8.0
 """When a network changes, or another flow starts."""
@@ -161,19 +155,9 @@ def waited_s(transfer: SenderTransfer, percentile: float) -> float | None:
     return float(np.percentile(np.maximum(waits, 0.0), percentile)) if len(waits) else None
 
 
-def short_s(transfer: SenderTransfer) -> float | None:
-    """Return when the first 100 kB were delivered."""
-    return delivery_time_s(transfer.flight, SHORT_BYTES)
-
-
 def _other(figure: Callable[[Split], Sequence[float]]) -> Callable[[SharedTransfer], float]:
     """Return what reads a figure of the flow beside that of the sender."""
     return lambda transfer: figure(transfer.split)[1]
-
-
-def waited_by_all_s(transfer: SharedTransfer) -> float | None:
-    """Return the 95th percentile of the time for which packets of all flows waited."""
-    return transfer.split.queue_delay_p95_s
 
 
 @dataclass(frozen=True)
@@ -255,10 +239,13 @@ def _beside(section: str, network: str, part_bit_s: float) -> tuple[Criterion, .
     def loss(split: Split) -> Sequence[float]:
         return split.lost
 
+    def queue_delay(transfer: SharedTransfer) -> float | None:
+        return transfer.split.queue_delay_p95_s
+
     of_part, packets = "% of its part", "% of its packets"
     return (
         Criterion(section, "rate of the other", network, _other(rate), of_part, harms=-1),
-        Criterion(section, "queue, p95", network, waited_by_all_s, "ms", harms=1),
+        Criterion(section, "queue, p95", network, queue_delay, "ms", harms=1),
         Criterion(section, "lost of the other", network, _other(loss), packets, harms=1),
     )
 
@@ -292,9 +279,15 @@ CRITERIA: tuple[Criterion, ...] = (
         harms=1,
     ),
     Criterion(
-        "5.1.4 own fairness", "Jain's index", "four alike", lambda one: one.split.jain, "of 1"
+        "5.1.4 own fairness", "Jain's index", "four alike", lambda shared: shared.split.jain, "of 1"
     ),
-    Criterion("5.1.5 short flows", "time of 100 kB", "1 BDP", short_s, "ms"),
+    Criterion(
+        "5.1.5 short flows",
+        "time of 100 kB",
+        "1 BDP",
+        lambda transfer: delivery_time_s(transfer.flight, SHORT_BYTES),
+        "ms",
+    ),
     _until_delivered("5.1.5 short flows", "short alike"),
     *_beside("5.2.1 beside Reno", "beside reno", RATE_BIT_S / 2),
     *_beside("5.2.1 beside CUBIC", "beside cubic", RATE_BIT_S / 2),
@@ -329,60 +322,67 @@ def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
     return tuple(network for network in every if scale != "smoke" or network.name in SMOKE)
 
 
-def _path(name: str, title: str, queue_bdp: float = 1.0, **more: Any) -> Network:
-    network = competition.shared(name, queue_bdp, (), LASTS_S)
-    return replace(network, title=title, more=more)
+def _network(
+    name: str,
+    title: str,
+    *beside: Beside,
+    queue_bdp: float = 1.0,
+    rtt_s: float = 2 * ONE_WAY_S,
+    **more: Any,
+) -> Network:
+    """Return a network that the flows ``beside`` share; ``more`` are further keys of its link."""
+    queue = bdp_packets(RATE_BIT_S, rtt_s, queue_bdp)
+    return Network(
+        name, RATE_BIT_S, rtt_s, queue, more=more, title=title, beside=beside, lasts_s=LASTS_S
+    )
 
 
 def _alone() -> Iterator[Network]:
     for queue in TAIL_DROP_BDP:
-        yield _path(f"{queue:g} BDP", f"tail drop, queue of {queue:g} BDP", queue)
-    yield _path("outage", "nothing passes from 8 to 18 s", schedule=_down(OUTAGE_S))
+        title = f"tail drop, queue of {queue:g} BDP"
+        yield _network(f"{queue:g} BDP", title, queue_bdp=queue)
+    yield _network("outage", "nothing passes from 8 to 18 s", schedule=_down(OUTAGE_S))
     loss = {"at": f"{EVENT_S:g} s", "loss": "30 %", "direction": "down"}
-    yield _path("heavy loss", "30 % of packets lost from 8 s on", schedule=[loss])
+    yield _network("heavy loss", "30 % of packets lost from 8 s on", schedule=[loss])
 
 
 def _shared() -> Iterator[Network]:
-    def beside(name: str, title: str, *flows: Beside, queue_bdp: float = 1.0) -> Network:
-        network = competition.shared(name, queue_bdp, flows, LASTS_S)
-        return replace(network, title=title)
-
     alike = [Beside()] * 3
-    yield beside("four alike", "four of its kind, queue of 0.5 BDP", *alike, queue_bdp=0.5)
+    yield _network("four alike", "four of its kind, queue of 0.5 BDP", *alike, queue_bdp=0.5)
     short: dict[str, Any] = {"size": SHORT, "after_s": EVENT_S}
-    yield beside("short alike", "100 kB of its kind beside it", Beside(**short))
-    yield beside("beside reno", "beside Reno", Beside(RENO))
-    yield beside("beside cubic", "beside CUBIC", Beside(CUBIC))
-    yield beside("beside bbr", "beside BBR", Beside(KERNELS_BBR))
+    yield _network("short alike", "100 kB of its kind beside it", Beside(**short))
+    yield _network("beside reno", "beside Reno", Beside(RENO))
+    yield _network("beside cubic", "beside CUBIC", Beside(CUBIC))
+    yield _network("beside bbr", "beside BBR", Beside(KERNELS_BBR))
     limited = Beside(CUBIC, rate_bit_s=REAL_TIME_BIT_S)
-    yield beside("real time", "beside a constant 1 Mbit/s", limited)
-    yield beside("short cubic", "100 kB of CUBIC beside it", Beside(CUBIC, **short))
-    fair = beside("fq_codel", "beside Reno, FQ-CoDel", Beside(RENO), queue_bdp=16)
-    yield replace(fair, more={"queue": {"discipline": "fq_codel"}})
+    yield _network("real time", "beside a constant 1 Mbit/s", limited)
+    yield _network("short cubic", "100 kB of CUBIC beside it", Beside(CUBIC, **short))
+    fair = {"discipline": "fq_codel"}
+    yield _network("fq_codel", "beside Reno, FQ-CoDel", Beside(RENO), queue_bdp=16, queue=fair)
 
 
 def _special() -> Iterator[Network]:
     for name, queue in AQM.items():
-        yield _path(name, f"queue of 16 BDP, {name}", 16, queue=queue)
+        yield _network(name, f"queue of 16 BDP, {name}", queue_bdp=16, queue=queue)
     cellular = {"rate": {"cellular": {"mean": f"{RATE_BIT_S} bit/s", "duration": "20 s"}}}
-    yield _path("wireless", "cellular trace, 0.5 % lost", 4, down={**cellular, "loss": "0.5 %"})
-    yield _path("jitter", "delay varies by 10 ms", jitter="10 ms")
+    lossy = {**cellular, "loss": "0.5 %"}
+    yield _network("wireless", "cellular trace, 0.5 % lost", queue_bdp=4, down=lossy)
+    yield _network("jitter", "delay varies by 10 ms", jitter="10 ms")
     begin, end = {"at": f"{EVENT_S:g} s"}, {"at": f"{EVENT_S + 2 * BRIEF_S:g} s"}
     slow, fast = ({"rate": f"{rate} bit/s"} for rate in (SLOW_BIT_S, RATE_BIT_S))
     long, short = ({"delay": f"{1e3 * times * ONE_WAY_S:g} ms"} for times in (3, 1))
-    yield _path("longer", "three times the delay from 8 s on", schedule=[begin | long])
-    far = math.ceil(RATE_BIT_S * FAR_RTT_S / 8 / MTU_BYTES)
-    yield Network(FAR, RATE_BIT_S, FAR_RTT_S, far, title="600 ms", lasts_s=LASTS_S)
+    yield _network("longer", "three times the delay from 8 s on", schedule=[begin | long])
+    yield _network(FAR, "600 ms", rtt_s=FAR_RTT_S)
     late = {"reordering": {"share": "10 %", "hold": f"{ONE_WAY_S * 1e3:g} ms"}}
-    yield _path("reordered", "10 % come 20 ms late", down=late)
-    yield _path("blink", "nothing passes from 8 to 9 s", schedule=_down(BRIEF_S))
+    yield _network("reordered", "10 % come 20 ms late", down=late)
+    yield _network("blink", "nothing passes from 8 to 9 s", schedule=_down(BRIEF_S))
     dip = [begin | slow, end | fast]
-    yield _path("dip", "a quarter of the rate from 8 to 10 s", schedule=dip)
+    yield _network("dip", "a quarter of the rate from 8 to 10 s", schedule=dip)
     worse, better = ([begin | rate, begin | delay] for rate, delay in ((slow, long), (fast, short)))
-    yield _path("worse", "1/4 of the rate, 3 times the delay from 8 s on", schedule=worse)
-    before: dict[str, Any] = slow | long
+    yield _network("worse", "1/4 of the rate, 3 times the delay from 8 s on", schedule=worse)
     title = "4 times the rate, 1/3 of the delay from 8 s on"
-    yield _path("better", title, schedule=better, **before)
+    before: dict[str, Any] = slow | long
+    yield _network("better", title, schedule=better, **before)
 
 
 def _down(lasts_s: float) -> list[dict[str, str]]:
@@ -418,13 +418,9 @@ def notes(transfers: Transfers) -> Iterator[str]:
         f"RFC 9743 sets no number for harm: asked is at most {TIMES_HARM:g} times that of the worse"
         " of Reno and CUBIC in the same network"
     )
-    held = [
-        transfer.held_window * transfer.flight.full_bytes
-        for transfer in transfers.in_network(FAR)
-        if transfer.held_window
-    ]
+    held = median_of(transfer.held_bytes for transfer in transfers.in_network(FAR))
     if held:
-        size = units.format_size(float(np.median(held)), units.SHORT_DIGITS)
+        size = units.format_size(held, units.SHORT_DIGITS)
         yield (
             f"something else than congestion control holds the window at {size}: flow control, or a"
             " buffer of the program. These figures are those of that limit where it is reached"

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from httpbed.addons.conformance import envelope
-from httpbed.addons.conformance.flight import Floats, Packets
-from httpbed.addons.conformance.networks import Beside, Network
-from httpbed.experiment.impairments.queue import parse_queue_limit
+from httpbed.addons.conformance import envelope, networks
+from httpbed.addons.conformance.flight import Floats, NoDataError, Packets, load_packets
+from httpbed.addons.conformance.networks import Network
 from httpbed.trial.fairness import jain
 
-RATE_BIT_S = 10_000_000
-ONE_WAY_S = 0.02
 SETTLED_S = 5.0
 """Shares are measured from here on, when every sender's start is over."""
 HOP_S = 0.001
@@ -45,7 +43,7 @@ class Split:
     @property
     def jain(self) -> float:
         """Jain's index of the rates."""
-        return jain(list(self.rates_bit_s))
+        return jain(self.rates_bit_s)
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,24 @@ class SharedTransfer:
     """Whether the machine was too busy during the trial."""
 
 
-def shared(name: str, queue_bdp: float, beside: tuple[Beside, ...], lasts_s: float) -> Network:
-    """Return a network with a queue of some bandwidth-delay products."""
-    limit = parse_queue_limit(f"{queue_bdp:g} BDP").resolved(RATE_BIT_S, 2 * ONE_WAY_S)[1]
-    return Network(name, RATE_BIT_S, 2 * ONE_WAY_S, limit, beside=beside, lasts_s=lasts_s)
+def load(network: Network, log: Path) -> Split:
+    """Read from its packet log how the flows of a trial shared a network, after all have settled.
+
+    Raises:
+        OSError: The log cannot be read.
+        ValueError: It is not a packet log, or a flow is missing in it.
+    """
+    count = 1 + len(network.beside)
+    directions = [networks.access(flow) for flow in range(count)]
+    directions += [networks.sending(flow, count) for flow in range(count)]
+    *packets, bottleneck = load_packets(log, *directions, networks.bottleneck(count))
+    received, sent = packets[:count], packets[count:]
+    silent = [f"flow {number}" for number, flow in enumerate(received, start=1) if not len(flow)]
+    if silent:
+        raise NoDataError(f"nothing was sent by {', '.join(silent)}")
+    begin_s = min(float(flow.sent_s[0]) for flow in received)
+    interval_s = begin_s + SETTLED_S, begin_s + network.lasts_s - LAST_S
+    return split(received, bottleneck, sent=sent, network=network, interval_s=interval_s)
 
 
 def split(

@@ -11,17 +11,17 @@ does not make a wrong sender pass. So what passes counts, and what fails is not 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from httpbed.addons.conformance import behaviour, competition, identification, networks, senders
 from httpbed.addons.conformance import sender as records
 from httpbed.addons.conformance.competition import SharedTransfer, Split
 from httpbed.addons.conformance.fingerprint import Conditions
-from httpbed.addons.conformance.flight import Flight, flight, load_packets
+from httpbed.addons.conformance.flight import Flight, NoDataError, flight, load_packets
 from httpbed.addons.conformance.identification import Identification, identify
 from httpbed.addons.conformance.judgement import ConformanceEvidence, Judgement, PacketRecord
 from httpbed.addons.conformance.networks import REPLICATES, Network
@@ -66,8 +66,8 @@ JUDGED = frozenset({"completed", "timed out", "failed"})
 class ConformanceTest:
     """A conformance test before it runs."""
 
-    senders: Mapping[str, Sender]
-    """The senders by their level; the first is the one under test."""
+    sender: Sender
+    """The sender under test."""
     networks: tuple[Network, ...]
     loaded: LoadedExperiment
     catalog: Catalog
@@ -81,20 +81,26 @@ def prepare(
     Raises:
         ConfigError: The sender cannot be tested as described; with every reason.
     """
-    if sender.judged_as not in SUITES[suite].controls:
+    asked = SUITES[suite]
+    if sender.judged_as not in asked.controls:
         reason = f"judges BBR, and {sender.implementation} sends with {sender.algorithm} here"
         remedy = "choose a sender with BBR, such as --congestion-control bbr, or add --judged-as"
         raise ConfigError([Mistake("--suite", reason, remedy)])
-    planned = SUITES[suite].networks(scale, sender.judged_as)
-    question = SUITES[suite].question.format(sender=sender)
     others = {
         name: other
-        for name, other in SUITES[suite].references.items()
+        for name, other in asked.references.items()
         if networks.roles(other) != networks.roles(sender)
     }
-    senders = {UNDER_TEST: sender, **others}
-    stated = {"question": question, "replicates": REPLICATES[scale]}
-    return _loaded(senders, planned, catalog, clock, **stated)
+    planned = asked.networks(scale, sender.judged_as)
+    text = networks.experiment(
+        {UNDER_TEST: sender, **others},
+        planned,
+        question=asked.question.format(sender=sender),
+        replicates=REPLICATES[scale],
+        seed=SEED,
+    )
+    loaded = preparation.load(text, catalog, options=DesignOptions(clock=clock))
+    return ConformanceTest(sender, planned, loaded, catalog)
 
 
 def prepare_identification(
@@ -109,20 +115,12 @@ def prepare_identification(
     Raises:
         ConfigError: The sender cannot be tested as described; with every reason.
     """
-    stated = {"question": identification.question(sender), "replicates": 1, "seed": seed}
-    return _loaded({UNDER_TEST: sender}, conditions.networks(), catalog, clock, **stated)
-
-
-def _loaded(
-    senders: Mapping[str, Sender],
-    planned: tuple[Network, ...],
-    catalog: Catalog,
-    clock: Clock,
-    **stated: Any,
-) -> ConformanceTest:
-    text = networks.experiment(senders, planned, **{"seed": SEED, **stated})
+    planned, question = conditions.networks(), identification.question(sender)
+    text = networks.experiment(
+        {UNDER_TEST: sender}, planned, question=question, replicates=1, seed=seed
+    )
     loaded = preparation.load(text, catalog, options=DesignOptions(clock=clock))
-    return ConformanceTest(senders, planned, loaded, catalog)
+    return ConformanceTest(sender, planned, loaded, catalog)
 
 
 def run(
@@ -145,14 +143,12 @@ def judge(
     test: ConformanceTest, evidence: ConformanceEvidence, scale: Scale, suite: SuiteName
 ) -> Judgement:
     """Judge the sender under test by the evidence of its test."""
-    sender = test.senders[UNDER_TEST]
-    return reach(sender, _key(test, sender, evidence.manifest), scale, evidence, suite)
+    return reach(test.sender, _key(test, evidence), scale, evidence, suite)
 
 
 def name(test: ConformanceTest, evidence: ConformanceEvidence) -> Identification:
     """Name the congestion control of the sender under test by the evidence of its trials."""
-    sender = test.senders[UNDER_TEST]
-    return identify(sender, _key(test, sender, evidence.manifest), evidence)
+    return identify(test.sender, _key(test, evidence), evidence)
 
 
 def keep(judgement: Judgement) -> Path | None:
@@ -167,11 +163,14 @@ def keep(judgement: Judgement) -> Path | None:
     return records.write(judgement.key, judgement.scale, judgement.as_json())
 
 
-def _key(test: ConformanceTest, sender: Sender, manifest: Mapping[str, Any]) -> SenderKey:
+def _key(test: ConformanceTest, evidence: ConformanceEvidence) -> SenderKey:
+    """Return the key of the sender under test, as its trials ran it."""
+    sender = test.sender
     tested = (t for t in test.loaded.trials if t.levels[networks.SENDER] == UNDER_TEST)
     roles = next(tested).scenario().roles
     role = roles.server if sender.role == "server" else roles.proxies[0]
-    return senders.key(test.catalog[sender.implementation], role, sender.http_version, manifest)
+    recipe = test.catalog[sender.implementation]
+    return senders.key(recipe, role, sender.http_version, evidence.manifest)
 
 
 def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
@@ -182,21 +181,21 @@ def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
     """
     by_name = {network.name: network for network in planned}
     logs = _undamaged_logs(campaign)
-    alone, shared = (defaultdict[str, list[Any]](list) for _ in range(2))
+    alone = defaultdict[str, list[SenderTransfer]](list)
+    shared = defaultdict[str, list[SharedTransfer]](list)
     unreadable, invalid, packets = list[str](), False, list[PacketRecord]()
     for key, attempt in campaign.attempts().items():
         network = by_name[attempt.trial.levels[networks.FACTOR]]
         sender = attempt.trial.levels.get(networks.SENDER, UNDER_TEST)
         reader: Callable[[Path], Split | Flight] = (
-            partial(split_of, network) if network.beside else partial(_flight, attempt)
+            partial(competition.load, network) if network.beside else partial(_flight, attempt)
         )
-        log = logs[key]
+        log, strained = logs[key], attempt.outcome.kind == "invalid"
         sent = _from_log(log, attempt, reader)
         if log.is_file():
             file = str(log.relative_to(campaign.directory))
             sha256 = digests.of_bytes(log.read_bytes()).sha256
             packets.append(PacketRecord(network.name, sender, file, sha256))
-        strained = attempt.outcome.kind == "invalid"
         if isinstance(sent, str):
             whose = "" if sender == UNDER_TEST else f"{sender}, "
             unreadable.append(f"{whose}{network.name}: {sent}")
@@ -209,10 +208,8 @@ def read(campaign: Campaign, planned: Sequence[Network]) -> ConformanceEvidence:
         sender: Transfers(planned, alone[sender], shared[sender])
         for sender in (UNDER_TEST, *alone, *shared)
     }
-    own = transfers.pop(UNDER_TEST)
-    return ConformanceEvidence(
-        replace(own, references=transfers), campaign.manifest, unreadable, invalid, packets
-    )
+    tested = replace(transfers.pop(UNDER_TEST), references=transfers)
+    return ConformanceEvidence(tested, campaign.manifest, unreadable, invalid, packets)
 
 
 def _undamaged_logs(campaign: Campaign) -> dict[str, Path]:
@@ -243,37 +240,6 @@ def _flight(attempt: Attempt, log: Path) -> Flight:
     return sent
 
 
-class NoDataError(ValueError):
-    """A packet log is sound, but a sender in it sent no data."""
-
-
-def split_of(network: Network, log: Path) -> Split:
-    """Return how the flows of one trial shared a network, after all have settled.
-
-    Raises:
-        OSError: The log cannot be read.
-        ValueError: It is not a packet log, or a flow is missing in it.
-    """
-    count = 1 + len(network.beside)
-    directions = [networks.access(flow) for flow in range(count)]
-    directions += [networks.sending(flow, count) for flow in range(count)]
-    *packets, together = load_packets(log, *directions, networks.bottleneck(count))
-    received, sent = packets[:count], packets[count:]
-    if missing := [number for number, flow in enumerate(received, start=1) if not len(flow)]:
-        raise NoDataError(f"nothing was sent by {', '.join(f'flow {one}' for one in missing)}")
-    begin_s = min(float(flow.sent_s[0]) for flow in received)
-    return competition.split(
-        received,
-        together,
-        sent=sent,
-        network=network,
-        interval_s=(
-            begin_s + competition.SETTLED_S,
-            begin_s + network.lasts_s - competition.LAST_S,
-        ),
-    )
-
-
 def _from_log(log: Path, attempt: Attempt, reader: Callable[[Path], T]) -> T | str:
     """Read an attempt's packet log; return the reason if it shows nothing about its senders."""
     if reason := why_unusable(attempt):
@@ -288,17 +254,18 @@ def _from_log(log: Path, attempt: Attempt, reader: Callable[[Path], T]) -> T | s
 
 def why_unusable(attempt: Attempt) -> str:
     """Return why an attempt does not show what its senders do; empty if it does."""
-    reasons = "; ".join(f"{one.name}: {one.figure}" for one in _unexpected(attempt.checks))
+    unexpected = _unexpected(attempt.checks)
+    reasons = "; ".join(f"{result.name}: {result.figure}" for result in unexpected)
     if reasons or attempt.outcome.kind in JUDGED or verdict.is_strained(attempt):
         return reasons
     return f"{attempt.outcome.kind}: {attempt.outcome.reason}"
 
 
-def _unexpected(checks: Iterable[Check]) -> Iterator[Check]:
+def _unexpected(results: Iterable[Check]) -> Iterator[Check]:
     """Yield failed checks of the subject that the time limit does not explain."""
-    failed = [one for one in checks if one.of == "subject" and one.passed is False]
-    was_stopped = any(one.by_time_limit for one in failed)
-    for one in failed:
-        expected = one.check in EXPECTED_WHEN_STOPPED
-        if not one.by_time_limit and not (was_stopped and expected):
-            yield one
+    failed = [result for result in results if result.of == "subject" and result.passed is False]
+    was_stopped = any(result.by_time_limit for result in failed)
+    for result in failed:
+        expected = result.check in EXPECTED_WHEN_STOPPED
+        if not result.by_time_limit and not (was_stopped and expected):
+            yield result

@@ -146,15 +146,14 @@ def command(
 
     clock_of_trials = clock or ("virtual" if is_identified else "real")
     options = ConformanceOptions(suite, scale, jobs, output, clock_of_trials, as_json=as_json)
-    beside: dict[str, object] = {"--campaign": campaign}
+    mode, excluded = f"--suite {suite}, which tests one sender", dict[str, object]()
     if is_identified:
         mode = "--identify, which names one sender from packets alone"
-        beside |= {"--judged-as": judged_as, "--suite": suite != "control"}
-        beside |= {"--scale": scale != "standard", "--clock": clock == "real"}
-    else:
-        mode = f"--suite {suite}, which tests one sender"
-        beside = beside if suite != "control" else {}
-    reasons = {name: f"cannot go with {mode}" for name, given in beside.items() if given}
+        excluded = {"--campaign": campaign, "--judged-as": judged_as, "--suite": suite != "control"}
+        excluded |= {"--scale": scale != "standard", "--clock": clock == "real"}
+    elif suite != "control":
+        excluded = {"--campaign": campaign}
+    reasons = {name: f"cannot go with {mode}" for name, given in excluded.items() if given}
     if not SUITES[suite].asks_by_control and judged_as and not is_identified:
         reasons["--judged-as"] = f"changes nothing: {suite} asks the same of every sender"
     mistakes = [Mistake(name, why, "leave it out") for name, why in reasons.items()]
@@ -169,7 +168,8 @@ def command(
         with collected(mistakes):
             manifest = campaigns.open_existing(campaign).manifest
         require_none(mistakes)
-        context.exit(_test_campaign(manifest, client, catalog, options, clock))
+        options = replace(options, clock=clock or manifest.get("clock", "real"))
+        context.exit(_test_campaign(manifest, client, catalog, options))
     if implementation is None:
         remedy = "name one, or a campaign with --campaign DIR"
         mistakes.append(Mistake("IMPLEMENTATION", "is missing", remedy))
@@ -210,14 +210,9 @@ class ConformanceOptions:
 
 
 def _test_campaign(
-    manifest: Mapping[str, Any],
-    client: str,
-    catalog: Catalog,
-    options: ConformanceOptions,
-    clock: Clock | None,
+    manifest: Mapping[str, Any], client: str, catalog: Catalog, options: ConformanceOptions
 ) -> int:
-    """Test a campaign's senders, by its own clock if ``clock`` is None."""
-    options = replace(options, clock=clock or manifest.get("clock", "real"))
+    """Test the senders of a campaign that were never tested."""
     lacking = untested(manifest, client)
     if not lacking:
         say(
@@ -229,12 +224,12 @@ def _test_campaign(
 
 def _testable(lacking: list[SenderOptions], catalog: Catalog) -> Iterator[Sender]:
     """Yield the senders that can be tested without a further option; say which cannot, and why."""
-    for one in lacking:
+    for described in lacking:
         try:
-            yield choose(catalog, one)
+            yield choose(catalog, described)
         except ConfigError as error:
             for mistake in error.mistakes:
-                say(f"{one.implementation} is not tested: {mistake}")
+                say(f"{described.implementation} is not tested: {mistake}")
 
 
 def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
@@ -253,7 +248,7 @@ def _test_one(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     from httpbed.addons.conformance import conformance_report, conformance_session
 
     test = conformance_session.prepare(sender, catalog, options.scale, options.clock, options.suite)
-    evidence = _evidence(test, options, Parallelism(options.jobs))
+    evidence = _evidence(test, options)
     judgement = conformance_session.judge(test, evidence, options.scale, options.suite)
     is_hindered = not judgement.passed and not judgement.failed and judgement.hindered
     # A result from a machine that was too busy does not replace an earlier one.
@@ -269,7 +264,7 @@ def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     from httpbed.addons.conformance.identification import UNKNOWN
 
     test = conformance_session.prepare_identification(sender, catalog, options.clock)
-    evidence = _evidence(test, options, Parallelism(options.jobs))
+    evidence = _evidence(test, options)
     identification = conformance_session.name(test, evidence)
     document = identification_report.document(identification, draws=options.output is not None)
     _show(document, evidence, identification.as_json(), options)
@@ -278,22 +273,23 @@ def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     return EXIT_HOST if evidence.invalid else 1
 
 
-def _evidence(
-    test: ConformanceTest, options: ConformanceOptions, jobs: Parallelism
-) -> ConformanceEvidence:
+def _evidence(test: ConformanceTest, options: ConformanceOptions) -> ConformanceEvidence:
     """Run a test in the folder of its evidence, or in one that is removed again."""
     from httpbed.addons.conformance import conformance_session
 
     settings = RunSettings(
-        backend=backend.choose(None), command=command_line(), log=True, jobs=jobs
+        backend=backend.choose(None),
+        command=command_line(),
+        log=True,
+        jobs=Parallelism(options.jobs),
     )
     trials, expected = test.loaded.trials, frozenset({"timed out"})
     with (
         ExitStack() as stack,
         Reporter(len(trials), RunParts.blocks(trials), expected=expected) as reporter,
     ):
-        place = options.output or stack.enter_context(scratch.temporary("conformance"))
-        folder = options.output or place / "campaign"
+        temporary = scratch.temporary("conformance")
+        folder = options.output or stack.enter_context(temporary) / "campaign"
         return conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
 
 

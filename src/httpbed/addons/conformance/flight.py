@@ -74,6 +74,10 @@ class Packets:
         return self.left_s - self.sent_s - delay_s - self.bytes * 8 / rate_bit_s
 
 
+class NoDataError(ValueError):
+    """A packet log is sound, but a sender in it sent no data."""
+
+
 def load_packets(path: Path, *directions: int) -> list[Packets]:
     """Read some directions of the packet log in a file; times count from the emulator's start.
 

@@ -59,7 +59,7 @@ class Judgement:
     short_s: Mapping[int, float | None]
     """Seconds from the client's first packet to the delivery of that many bytes, by size."""
     evidence: ConformanceEvidence
-    question: str = ""
+    question: str
 
     @property
     def passed(self) -> bool:

@@ -26,7 +26,6 @@ apart, encrypted or not. A proxy reaches its origin over a link without impairme
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +35,7 @@ import tomlkit
 
 from httpbed.addons.conformance.behaviour import Pipe
 from httpbed.addons.conformance.sender import BBR, Control, Scale, Sender
-from httpbed.experiment.impairments.rate import MTU_BYTES
+from httpbed.experiment.impairments.queue import QueueLimit
 
 FACTOR, SENDER, BESIDE = "network", "sender", "beside"
 TIME_LIMIT_S = 16
@@ -183,10 +182,15 @@ def sending(flow: int, flows: int) -> int:
     return 2 * (flows + flow)
 
 
+def bdp_packets(rate_bit_s: int, rtt_s: float, times: float = 1.0) -> int:
+    """Return the limit in packets of a queue of some bandwidth-delay products."""
+    return QueueLimit(times, "BDP").resolved(rate_bit_s, rtt_s)[1]
+
+
 def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
     """Return the networks of a scale for a sender that is judged as ``control``."""
     second = SECOND_LOST_BBR if control in BBR else SECOND_LOST
-    queue = math.ceil(SLOW_BIT_S * SHORT_RTT_S / 8 / MTU_BYTES)
+    queue = bdp_packets(SLOW_BIT_S, SHORT_RTT_S)
     return (
         Network("start", FAST_BIT_S, LONG_RTT_S, DEEP_PACKETS, title="deep queue, no loss"),
         Network(
@@ -234,11 +238,11 @@ def experiment(
     name = f"conformance-{tested.implementation}-{tested.transport}-{tested.algorithm}"
     competitors, groups = dict[str, Any](), list[dict[str, Any]]()
     for network in networks:
-        own = any(flow.sender is None for flow in network.beside)
-        for level, sender in senders.items() if own else [("", tested)]:
-            beside = f"in {network.name}, {level}" if own else f"in {network.name}"
+        meets_its_kind = any(flow.sender is None for flow in network.beside)
+        for level, sender in senders.items() if meets_its_kind else [("", tested)]:
+            beside = f"in {network.name}, {level}" if level else f"in {network.name}"
             competitors[beside] = network.competitors(sender)
-            levels = {SENDER: [level] if own else [*senders], FACTOR: [network.name]}
+            levels = {SENDER: [level] if level else [*senders], FACTOR: [network.name]}
             groups.append({"name": beside, "levels": {**levels, BESIDE: [beside]}})
     shared = any(network.beside for network in networks)
     document = {

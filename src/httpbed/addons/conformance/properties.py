@@ -37,8 +37,6 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from httpbed.addons.conformance import behaviour
 from httpbed.addons.conformance.behaviour import Backoff, Pipe
 from httpbed.addons.conformance.competition import SharedTransfer
@@ -81,6 +79,12 @@ class SenderTransfer:
         """Return the window in packets at which something else than congestion control stops it."""
         return behaviour.held_at(self.flight, self.pipe)
 
+    @property
+    def held_bytes(self) -> float | None:
+        """Return that window in bytes of IP packets."""
+        held = self.held_window
+        return None if held is None else held * self.flight.full_bytes
+
 
 @dataclass(frozen=True)
 class Transfers:
@@ -109,12 +113,13 @@ class Transfers:
 
     def held_window(self) -> float | None:
         """Return where the window is held in the network that has room for any window."""
-        at = [
-            transfer.held_window
-            for transfer in self.in_network("start")
-            if transfer.held_window is not None
-        ]
-        return float(np.median(at)) if at else None
+        return median_of(transfer.held_window for transfer in self.in_network("start"))
+
+
+def median_of(values: Iterable[float | None]) -> float | None:
+    """Return the median of the trials' values; None without any."""
+    known = [value for value in values if value is not None]
+    return float(median(known)) if known else None
 
 
 Bounds = tuple[float, float]
@@ -199,16 +204,10 @@ class PropertyResult:
         }
 
 
-def median_of(values: Iterable[float | None]) -> float | None:
-    """Return the median of the trials' values; None without any."""
-    known = [value for value in values if value is not None]
-    return float(median(known)) if known else None
-
-
 def within(  # noqa: PLR0913 - the remarks are keywords
     name: str,
     values: Sequence[float | None],
-    bounds: tuple[float, float],
+    bounds: Bounds,
     unit: str = "",
     *,
     strained: bool = False,

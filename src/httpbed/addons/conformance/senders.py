@@ -74,11 +74,12 @@ def standings(
         for hop, part in scenario.senders_of_bodies():
             role = roles[part]
             recipe = catalog[role.implementation]
-            one = key(recipe, role, hop.http_version, manifest)
-            chosen = not recipe.congestion_control.is_fixed(hop.transport)
-            testable = recipe.name not in ends and part == hop.server
-            details[one] = {"set": dict(role.knobs), "chosen": chosen, "testable": testable}
-    return [sender.standing(one) | known for one, known in details.items()]
+            details[key(recipe, role, hop.http_version, manifest)] = {
+                "set": dict(role.knobs),
+                "chosen": not recipe.congestion_control.is_fixed(hop.transport),
+                "testable": recipe.name not in ends and part == hop.server,
+            }
+    return [sender.standing(sender_key) | known for sender_key, known in details.items()]
 
 
 @dataclass(frozen=True)
