@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 
 from httpbed.addons.conformance import bcp133
 from httpbed.addons.conformance.envelope import Envelope
-from httpbed.addons.conformance.envelope_suite import Compared, compared
+from httpbed.addons.conformance.envelope_suite import by_network
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.report.svg import INK, PALETTE, QUIET, STYLE, WIDTH_IN, Plot, VisibleFigure
 
@@ -25,18 +25,26 @@ def plots(transfers: Transfers) -> list[Plot]:
         return [*_envelopes(transfers), *_windows(transfers)]
 
 
+def time_panels(titles: Mapping[str, str]) -> tuple[VisibleFigure, dict[str, Axes]]:
+    """Make a panel for each network, below each other: full packets over a sender's time."""
+    size = (WIDTH_IN, 0.5 + PANEL_IN * len(titles))
+    figure = VisibleFigure(figsize=size, layout="constrained")
+    column = figure.subplots(len(titles), 1, squeeze=False)[:, 0]
+    for axes, (name, title) in zip(column, titles.items(), strict=True):
+        axes.set_title(f"{name}: {title}", loc="left", fontsize=9, fontweight="bold")
+        axes.set_ylabel("full packets")
+    column[-1].set_xlabel("time since the sender's first packet (s)")
+    return figure, dict(zip(titles, column, strict=True))
+
+
 def _windows(transfers: Transfers) -> Iterator[Plot]:
     titles = {network.name: network.title for network in transfers.planned if network.title}
     first = {name: transfers.in_network(name)[0] for name in titles if transfers.in_network(name)}
     if not first:
         return
-    size = (WIDTH_IN, 0.5 + PANEL_IN * len(first))
-    figure = VisibleFigure(figsize=size, layout="constrained")
-    panels = figure.subplots(len(first), 1, squeeze=False)[:, 0]
-    for axes, (name, transfer) in zip(panels, first.items(), strict=True):
-        _panel(axes, transfer)
-        axes.set_title(f"{name}: {titles[name]}", loc="left", fontsize=9, fontweight="bold")
-    panels[-1].set_xlabel("time since the sender's first packet (s)")
+    figure, panels = time_panels({name: titles[name] for name in first})
+    for name, transfer in first.items():
+        _draw_windows(panels[name], transfer)
     yield Plot(
         name="bytes-in-flight",
         caption="Most in flight in each round trip. Crosses are packets that were lost; the lines"
@@ -50,7 +58,7 @@ def _windows(transfers: Transfers) -> Iterator[Plot]:
     )
 
 
-def _panel(axes: Axes, transfer: SenderTransfer) -> None:
+def _draw_windows(axes: Axes, transfer: SenderTransfer) -> None:
     rounds = transfer.flight.rounds
     times = [one.begin_s for one in rounds]
     windows = [one.window for one in rounds]
@@ -64,7 +72,6 @@ def _panel(axes: Axes, transfer: SenderTransfer) -> None:
         markersize=4,
     )
     _bounds(axes, transfer, max(windows, default=1.0))
-    axes.set_ylabel("full packets")
 
 
 def _bounds(axes: Axes, transfer: SenderTransfer, largest: float) -> None:
@@ -99,16 +106,24 @@ def _at_the_right(axes: Axes, label: str, height: float, side: str) -> None:
 def _envelopes(transfers: Transfers) -> Iterator[Plot]:
     """Draw a panel for each network in which both envelopes are seen."""
     drawn = [
-        (one, one.sender, one.envelopes[one.kernel])
-        for one in compared(transfers)
-        if one.sender is not None and one.kernel in one.envelopes
+        (envelopes, envelopes.sender, envelopes.references[envelopes.kernel])
+        for envelopes in by_network(transfers)
+        if envelopes.sender is not None and envelopes.kernel in envelopes.references
     ]
     if not drawn:
         return
     figure = VisibleFigure(figsize=(WIDTH_IN, 3.2), layout="constrained")
     panels = figure.subplots(1, len(drawn), squeeze=False)[0]
-    for axes, (one, sender, kernel) in zip(panels, drawn, strict=True):
-        _envelope_panel(axes, one, sender, kernel)
+    for axes, (envelopes, sender, kernel) in zip(panels, drawn, strict=True):
+        _draw_envelope(axes, kernel, f"the kernel's {bcp133.TITLES[envelopes.kernel]}", QUIET)
+        _draw_envelope(axes, sender, "the sender", PALETTE[1])
+        title = f"{envelopes.network.title}: {sender.conformance(kernel):.2f}"
+        axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+        axes.set_xlabel("queueing delay (ms)")
+        axes.set_ylabel("throughput (Mbit/s)")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.legend(frameon=False, fontsize=8)
     yield Plot(
         name="envelopes",
         caption="Throughput against queueing delay, a point for each ten round trips, beside a flow"
@@ -119,18 +134,6 @@ def _envelopes(transfers: Transfers) -> Iterator[Plot]:
     )
 
 
-def _envelope_panel(axes: Axes, one: Compared, sender: Envelope, kernel: Envelope) -> None:
-    _draw_envelope(axes, kernel, f"the kernel's {bcp133.TITLES[one.kernel]}", QUIET)
-    _draw_envelope(axes, sender, "the sender", PALETTE[1])
-    title = f"{one.network.title}: {sender.conformance(kernel):.2f}"
-    axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
-    axes.set_xlabel("queueing delay (ms)")
-    axes.set_ylabel("throughput (Mbit/s)")
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=8)
-
-
-def _draw_envelope(axes: Axes, one: Envelope, label: str, colour: str) -> None:
-    axes.fill(*one.corners.T, color=colour, alpha=0.25, linewidth=0)
-    axes.plot(*one.points.T, "o", color=colour, markersize=3, label=label)
+def _draw_envelope(axes: Axes, region: Envelope, label: str, colour: str) -> None:
+    axes.fill(*region.corners.T, color=colour, alpha=0.25, linewidth=0)
+    axes.plot(*region.points.T, "o", color=colour, markersize=3, label=label)

@@ -28,29 +28,29 @@ def networks(scale: Scale, control: Control) -> tuple[Network, ...]:
 
 
 @dataclass(frozen=True)
-class Compared:
+class NetworkEnvelopes:
     """The envelopes of a network."""
 
     network: Network
     kernel: str
     """The name of the reference that the others are compared with."""
-    envelopes: Mapping[str, Envelope]
-    """By the name of the reference, without those that span no region."""
+    references: Mapping[str, Envelope]
+    """By name, without those that span no region."""
     sender: Envelope | None
     """Of the sender under test."""
     second: Envelope | None
     """Of the flow beside the kernel's, which is the same sender: the control."""
 
 
-def compared(transfers: Transfers) -> Iterator[Compared]:
+def by_network(transfers: Transfers) -> Iterator[NetworkEnvelopes]:
     """Yield the envelopes of each planned network."""
-    every = bcp133.with_references(transfers)
+    references = bcp133.with_references(transfers).references
     for network in transfers.planned:
         if kernel := KERNELS.get(network.name):
-            seen = {name: _envelope(one, network) for name, one in every.references.items()}
-            known = {name: one for name, one in seen.items() if one is not None}
-            second = _envelope(every.references[kernel], network, flow=1)
-            yield Compared(network, kernel, known, _envelope(transfers, network), second)
+            seen = {name: _envelope(trials, network) for name, trials in references.items()}
+            known = {name: region for name, region in seen.items() if region is not None}
+            second = _envelope(references[kernel], network, flow=1)
+            yield NetworkEnvelopes(network, kernel, known, _envelope(transfers, network), second)
 
 
 def _envelope(transfers: Transfers, network: Network, flow: int = 0) -> Envelope | None:
@@ -60,32 +60,30 @@ def _envelope(transfers: Transfers, network: Network, flow: int = 0) -> Envelope
 def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:
     """Compare the envelopes of each network; nothing bounds the figures."""
     del control
-    return [
-        replace(
-            within(
-                f"envelope {one.network.title}: {figure}",
-                [values[""]] * len(transfers.sharing(one.network.name)),
-                OPEN,
-                unit,
-            ),
-            references={name: values.get(name) for name in bcp133.REFERENCES},
-            network=one.network.title,
-        )
-        for one in compared(transfers)
-        for figure, unit, values in _figures(one)
-    ]
+    results = list[PropertyResult]()
+    for envelopes in by_network(transfers):
+        title = envelopes.network.title
+        trials = len(transfers.sharing(envelopes.network.name))
+        for figure, unit, values in _figures(envelopes):
+            result = within(f"envelope {title}: {figure}", [values[""]] * trials, OPEN, unit)
+            others = {name: values.get(name) for name in bcp133.REFERENCES}
+            results.append(replace(result, references=others, network=title))
+    return results
 
 
-def _figures(one: Compared) -> Iterator[tuple[str, str, dict[str, float | None]]]:
+def _figures(
+    envelopes: NetworkEnvelopes,
+) -> Iterator[tuple[str, str, Mapping[str, float | None]]]:
     """Yield each figure with its unit and its values, that of the sender under no name.
 
     The value under the name of the network's own kernel is that of the control. Its two flows
     differ in nothing, so more is not to be expected of points as few as these.
     """
-    kernel = one.envelopes.get(one.kernel)
+    kernel = envelopes.references.get(envelopes.kernel)
     alike: dict[str, float | None] = {"": None}
     moved, later, faster = dict(alike), dict(alike), dict(alike)
-    for name, other in {"": one.sender, **one.envelopes, one.kernel: one.second}.items():
+    compared = {"": envelopes.sender, **envelopes.references, envelopes.kernel: envelopes.second}
+    for name, other in compared.items():
         if kernel is not None and other is not None:
             move = other.moved_to(kernel)
             alike[name], moved[name] = other.conformance(kernel), move.conformance
@@ -98,14 +96,14 @@ def _figures(one: Compared) -> Iterator[tuple[str, str, dict[str, float | None]]
 
 def notes(transfers: Transfers) -> Iterator[str]:
     """Yield what the figures are."""
-    for one in compared(transfers):
-        kernel, sender = one.envelopes.get(one.kernel), one.sender
+    for envelopes in by_network(transfers):
+        kernel, sender = envelopes.references.get(envelopes.kernel), envelopes.sender
         if kernel is not None and sender is not None:
+            title = bcp133.TITLES[envelopes.kernel]
             yield (
-                f"envelope {one.network.title}: {len(sender.points)} points of the sender and"
-                f" {len(kernel.points)} of the kernel's {bcp133.TITLES[one.kernel]}, one for each"
-                f" {EPOCH_ROUND_TRIPS} round trips. Conformance is the share of them in the"
-                " envelope of the other; conformance-T is that after the best move. The figures of"
-                f" {bcp133.TITLES[one.kernel]} compare the two flows of one trial: they differ in"
-                " nothing, so these points cannot show more"
+                f"envelope {envelopes.network.title}: {len(sender.points)} points of the sender and"
+                f" {len(kernel.points)} of the kernel's {title}, one for each {EPOCH_ROUND_TRIPS}"
+                " round trips. Conformance is the share of them in the envelope of the other;"
+                f" conformance-T is that after the best move. The figures of {title} compare the"
+                " two flows of one trial: they differ in nothing, so these points cannot show more"
             )

@@ -44,7 +44,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from httpbed.addons.conformance.flight import Flight, Floats
-from httpbed.addons.conformance.networks import DEEP_PACKETS, Network
+from httpbed.addons.conformance.networks import DEEP_PACKETS, Network, bdp_packets
 from httpbed.addons.conformance.properties import SenderTransfer
 from httpbed.experiment.impairments.rate import MTU_BYTES
 
@@ -80,7 +80,7 @@ class Conditions:
 
     def networks(self) -> tuple[Network, ...]:
         """Return the networks of a fingerprint."""
-        bdp = math.ceil(self.rate_bit_s * self.rtt_s / 8 / MTU_BYTES)
+        bdp = bdp_packets(self.rate_bit_s, self.rtt_s)
         fast = round(self.rate_bit_s * SPARSE_RATES)
         carried = round(fast * LASTS_S / 8 / MTU_BYTES)
         lost = (FIRST_LOST, *range(self.every, carried, self.every))
@@ -123,6 +123,10 @@ class Fingerprint:
     """
 
     networks: Mapping[str, Floats]
+
+    def alone_in(self, network: str) -> Fingerprint:
+        """Return the part of one network; empty if that could not be seen."""
+        return Fingerprint({name: rows for name, rows in self.networks.items() if name == network})
 
     def distance(self, other: Fingerprint) -> float:
         """Return the mean distance of the distributions; infinite if they share no network."""

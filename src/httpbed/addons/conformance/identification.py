@@ -15,6 +15,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,7 +25,6 @@ import numpy as np
 from httpbed.addons.conformance.fingerprint import BEGIN_S, Fingerprint, fingerprint
 from httpbed.addons.conformance.flight import Floats
 from httpbed.addons.conformance.judgement import ConformanceEvidence
-from httpbed.addons.conformance.properties import SenderTransfer
 from httpbed.addons.conformance.sender import Sender, SenderKey
 
 SCHEMA = 1
@@ -60,10 +60,10 @@ def references() -> tuple[Reference, ...]:
     return tuple(
         Reference(
             name,
-            Fingerprint({network: np.array(rows) for network, rows in one["quantiles"].items()}),
-            {network: np.array(curve) for network, curve in one["curves"].items()},
+            Fingerprint({network: np.array(rows) for network, rows in table["quantiles"].items()}),
+            {network: np.array(curve) for network, curve in table["curves"].items()},
         )
-        for name, one in stated.items()
+        for name, table in stated.items()
     )
 
 
@@ -71,7 +71,9 @@ def bounds(known: Sequence[Reference]) -> dict[str, float]:
     """Return the distance from each reference beyond which a sender is unknown."""
     halves = {
         reference.name: min(
-            reference.fingerprint.distance(o.fingerprint) for o in known if o is not reference
+            reference.fingerprint.distance(other.fingerprint)
+            for other in known
+            if other is not reference
         )
         / 2
         for reference in known
@@ -92,8 +94,9 @@ class Naming:
     @property
     def name(self) -> str:
         """Return the nearest reference, or :data:`UNKNOWN`."""
-        nearest = next(iter(self.distances), UNKNOWN)
-        return nearest if self.distances and self.distances[nearest] <= self.bound else UNKNOWN
+        if self.nearest and self.distances[self.nearest[0]] <= self.bound:
+            return self.nearest[0]
+        return UNKNOWN
 
     @property
     def nearest(self) -> tuple[str, ...]:
@@ -108,7 +111,7 @@ class Naming:
         """
         if len(self.nearest) < 2:
             return None
-        first, second = (self.distances[one] for one in self.nearest)
+        first, second = (self.distances[name] for name in self.nearest)
         return 1 - first / second
 
 
@@ -117,8 +120,8 @@ def name_of(seen: Fingerprint, known: Sequence[Reference]) -> Naming:
     if not seen.is_whole():
         return Naming({}, 0.0)
     far = {reference.name: seen.distance(reference.fingerprint) for reference in known}
-    far = dict(sorted(far.items(), key=lambda one: one[1]))
-    return Naming(far, bounds(known)[next(iter(far))])
+    distances = dict(sorted(far.items(), key=itemgetter(1)))
+    return Naming(distances, bounds(known)[next(iter(distances))])
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,18 @@ class Identification:
     held_bytes: float | None
     """The window that something else than congestion control holds; None if nothing does."""
 
+    def nearest_by_network(self) -> dict[str, str]:
+        """Return the reference that is nearest in each network that was seen."""
+        return {
+            network: min(self.distances_in(network).items(), key=itemgetter(1))[0]
+            for network in self.seen.networks
+        }
+
+    def distances_in(self, network: str) -> dict[str, float]:
+        """Return the distances from the references in one network; infinite if it was not seen."""
+        alone = self.seen.alone_in(network)
+        return {known.name: alone.distance(known.fingerprint) for known in references()}
+
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values; distances are in factors of two."""
         return {
@@ -142,9 +157,7 @@ class Identification:
             "confidence": self.naming.confidence,
             "distances": dict(self.naming.distances),
             "bound": self.naming.bound,
-            "nearest_by_network": {
-                network: nearest_in(self.seen, network) for network in self.seen.networks
-            },
+            "nearest_by_network": self.nearest_by_network(),
             "not_seen": [name for name in BEGIN_S if name not in self.seen.networks],
             "held_window_bytes": self.held_bytes,
             "unreadable": [*self.evidence.unreadable],
@@ -158,28 +171,10 @@ def question(sender: Sender) -> str:
     return f"Which congestion control does {sender.implementation} send with?"
 
 
-def nearest_in(seen: Fingerprint, network: str) -> str:
-    """Return the reference that is nearest in one network."""
-    alone = Fingerprint({network: seen.networks[network]})
-    return min(references(), key=lambda reference: alone.distance(reference.fingerprint)).name
-
-
 def identify(sender: Sender, key: SenderKey, evidence: ConformanceEvidence) -> Identification:
     """Name the congestion control of a sender by the transfers of its test."""
     transfers = evidence.transfers.every
     seen = fingerprint(transfers)
-    limits = [held_bytes(transfer) for transfer in transfers]
-    return Identification(
-        sender,
-        key,
-        evidence,
-        seen,
-        name_of(seen, references()),
-        next((one for one in limits if one is not None), None),
-    )
-
-
-def held_bytes(transfer: SenderTransfer) -> float | None:
-    """Return the window that something else than congestion control holds, in bytes of packets."""
-    held = transfer.held_window
-    return None if held is None else held * transfer.flight.full_bytes
+    held = (transfer.held_bytes for transfer in transfers)
+    first_held = next((size for size in held if size is not None), None)
+    return Identification(sender, key, evidence, seen, name_of(seen, references()), first_held)
