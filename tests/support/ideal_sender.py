@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,6 +96,19 @@ class Ideal:
             else:
                 heapq.heappush(self._acks, (left_s + self.rtt_s / 2, number))
             self._sent.append((now, left_s))
+
+
+def sent_evenly(windows: Iterable[float], rtt_s: float, share_lost: float = 0.0) -> Flight:
+    """Send a window in each round trip, evenly, and lose a share of it at its beginning."""
+    sent, is_lost = list[float](), list[bool]()
+    for number, window in enumerate(windows):
+        count = max(1, round(window))
+        sent += [(number + place / count) * rtt_s for place in range(count)]
+        is_lost += [place < share_lost * count for place in range(count)]
+    sent_s = np.array(sent)
+    left_s = np.where(is_lost, np.nan, sent_s + rtt_s / 2)
+    sizes, numbers = np.full(len(sent), FULL), np.arange(len(sent))
+    return Flight(Packets(sent_s, left_s, sizes, numbers), sent_s + rtt_s, FULL, rtt_s)
 
 
 def _columns(times: list[tuple[float, float]], size: int) -> Packets:

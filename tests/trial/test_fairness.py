@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
@@ -68,6 +70,14 @@ def test_dropped_packets_do_not_count() -> None:
 def test_jains_index_is_1_for_equal_rates(rates: list[float], index: float) -> None:
     """It is 1/n if one client gets everything."""
     assert jain(rates) == pytest.approx(index)
+
+
+@given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8))
+def test_jains_index_is_between_1_for_all_and_1_for_one(rates: list[float]) -> None:
+    """1/n to 1, and the same for any unit."""
+    index = jain(rates)
+    assert 1 / len(rates) - 1e-9 <= index <= 1 + 1e-9
+    assert jain([8 * rate for rate in rates]) == pytest.approx(index)
 
 
 def test_the_reduced_log_does_not_grow_with_the_packets(tmp_path: Path) -> None:

@@ -7,39 +7,29 @@ only its case fails.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from httpbed.addons.conformance import bbr_cases, conformance_session
-from httpbed.addons.conformance.flight import Flight, Packets
+from httpbed.addons.conformance.flight import Flight
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import Control
 from httpbed.addons.conformance.sender_selection import SenderOptions, choose
 from httpbed.base.errors import ConfigError
 from httpbed.programs import catalog as catalogs
+from ideal_sender import FULL, sent_evenly
 
-RTT_S, FULL = 0.04, 1500
+RTT_S = 0.04
 BDP = 20e6 * RTT_S / 8 / FULL
 LASTS_S = 16.0
 NETWORKS = {network.name: network for network in bbr_cases.networks("smoke", "bbr")}
 
 
-def flight(windows: Iterable[float], lost: Sequence[float] = ()) -> Flight:
-    """Send a window in each round trip, evenly; ``lost`` is the share that each round loses."""
-    sent, is_lost = list[float](), list[bool]()
-    for number, window in enumerate(windows):
-        count = max(1, round(window))
-        sent += [(number + place / count) * RTT_S for place in range(count)]
-        share = lost[number] if number < len(lost) else 0.0
-        is_lost += [place < share * count for place in range(count)]
-    sent_s, gone = np.array(sent), np.array(is_lost, dtype=bool)
-    left_s = np.where(gone, np.nan, sent_s + RTT_S / 2)
-    sizes, numbers = np.full(len(sent), FULL), np.arange(len(sent))
-    return Flight(Packets(sent_s, left_s, sizes, numbers), sent_s + RTT_S, FULL, RTT_S)
+def flight(windows: Sequence[float], share_lost: float = 0.0) -> Flight:
+    return sent_evenly(windows, RTT_S, share_lost)
 
 
 @dataclass(frozen=True)
@@ -115,7 +105,7 @@ def test_a_sender_that_is_deaf_to_a_policer_is_caught(is_deaf: bool) -> None:
     """It sends at the link's rate, and the policer drops three quarters."""
     rounds = round(LASTS_S / RTT_S)
     window, share = (BDP, 0.75) if is_deaf else (BDP / 4, 0.0)
-    transfer = in_network("policed", flight([window] * rounds, [share] * rounds))
+    transfer = in_network("policed", flight([window] * rounds, share))
     lost = bbr_cases.lost_later(transfer)
     case = next(one for one in bbr_cases.CASES if one.measure is bbr_cases.lost_later)
     assert lost is not None

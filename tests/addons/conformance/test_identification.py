@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from httpbed.addons.conformance import identification, identification_report
@@ -17,7 +16,6 @@ from httpbed.addons.conformance.fingerprint import (
     fingerprint,
     mean,
 )
-from httpbed.addons.conformance.flight import Flight, Packets
 from httpbed.addons.conformance.identification import (
     TITLES,
     UNKNOWN,
@@ -31,22 +29,11 @@ from httpbed.addons.conformance.judgement import ConformanceEvidence
 from httpbed.addons.conformance.properties import SenderTransfer, Transfers
 from httpbed.addons.conformance.sender import Sender, SenderKey
 from httpbed.report import markdown, publish
+from ideal_sender import FULL, sent_evenly
 
-FULL = 1500
 NETWORKS = Conditions().networks()
 SENDER = Sender("thing", "3", None, "unknown", "reno")
 KEY = SenderKey("thing", "1.0 <b>", "", "", "3", "quic", "unknown")
-
-
-def flight(windows: Iterable[float], rtt_s: float) -> Flight:
-    """Send a window in each round trip, evenly, and lose nothing."""
-    sent = list[float]()
-    for number, window in enumerate(windows):
-        count = max(1, round(window))
-        sent += [(number + place / count) * rtt_s for place in range(count)]
-    sent_s = np.array(sent)
-    sizes, numbers = np.full(len(sent), FULL), np.arange(len(sent))
-    return Flight(Packets(sent_s, sent_s + rtt_s / 2, sizes, numbers), sent_s + rtt_s, FULL, rtt_s)
 
 
 def transfers(windows: Sequence[float], lasts_s: float = LASTS_S) -> list[SenderTransfer]:
@@ -54,7 +41,7 @@ def transfers(windows: Sequence[float], lasts_s: float = LASTS_S) -> list[Sender
     return [
         SenderTransfer(
             network,
-            flight(
+            sent_evenly(
                 itertools.islice(itertools.cycle(windows), round(lasts_s / network.rtt_s)),
                 network.rtt_s,
             ),

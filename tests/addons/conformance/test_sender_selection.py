@@ -48,11 +48,6 @@ def test_all_mistakes_are_reported() -> None:
     assert "no knob 'no_such'" in told
 
 
-def test_an_end_of_a_tunnel_cannot_be_tested() -> None:
-    """It forwards what others send under their congestion control."""
-    assert "test the server behind it" in mistakes(SenderOptions("envoy-tunnel", judged_as="cubic"))
-
-
 @pytest.mark.parametrize(
     ("name", "known"),
     [("newreno", "reno"), ("BBRv3", "bbr2"), ("bbr1", "bbr"), ("cubic", "cubic"), ("copa", None)],
@@ -71,7 +66,7 @@ def test_a_knob_is_a_name_with_a_value() -> None:
 
 @pytest.mark.parametrize("name", ["envoy-tunnel", "envoy-masque"])
 def test_neither_end_of_a_tunnel_can_be_tested_alone(name: str) -> None:
-    """Each needs the other, and passes on what others send."""
+    """It forwards what others send under their congestion control."""
     with pytest.raises(ConfigError, match="test the server behind it"):
         choose(CATALOG, SenderOptions(name, http_version="3"))
 

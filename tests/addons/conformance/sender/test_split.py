@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from httpbed.addons.conformance import competition
 from httpbed.addons.conformance.flight import Packets
 from httpbed.addons.conformance.networks import Network
-from httpbed.trial.fairness import jain
-
-RATES = st.lists(st.floats(0.01, 1e6), min_size=1, max_size=8)
 
 
 def stream(count: int, gap_s: float, passage_s: float) -> Packets:
     """Make packets of 1500 bytes at a constant rate."""
     sent = np.arange(count, dtype=np.float64) * gap_s
     return Packets(sent, sent + passage_s, np.full(count, 1500), np.arange(count))
-
-
-@given(RATES)
-def test_jain_is_between_one_for_all_and_one_for_one(rates: list[float]) -> None:
-    """1/n to 1, and the same for any unit."""
-    index = jain(rates)
-    assert 1 / len(rates) - 1e-9 <= index <= 1 + 1e-9
-    assert jain([8 * rate for rate in rates]) == pytest.approx(index)
 
 
 def test_two_flows_share_a_bottleneck() -> None:
