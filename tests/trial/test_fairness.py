@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from httpbed.store import packet_log
 from httpbed.store.packet_log import PacketLog
 from httpbed.trial import fairness
-from httpbed.trial.fairness import jain
+from httpbed.trial.fairness import FairShares, jain
 
 HEADING = "in_ns\tout_ns\tbytes\tdirection\tnumber\tfate\n"
 MS = 10**6
@@ -30,10 +30,14 @@ def read(lines: Sequence[str]) -> PacketLog:
     return packet_log.read((line.encode() for line in lines), is_cut_off=True)
 
 
+def shared(lines: Sequence[str]) -> FairShares | None:
+    return fairness.shared(read(lines).delivered_bytes(fairness.BIN_NS), CLIENTS)
+
+
 def test_only_the_common_time_counts() -> None:
     """One client was alone in the first second, the other in the last."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2)]
-    found = fairness.shared(fairness.delivered(read(lines)), CLIENTS)
+    found = shared(lines)
     assert found is not None
     assert found.lasted_s == pytest.approx(1.99)
     assert found.rates_bit_s["client"] == pytest.approx(8e6)
@@ -52,14 +56,14 @@ def test_only_the_common_time_counts() -> None:
 )
 def test_too_short_a_common_time_gives_no_shares(lines: list[str]) -> None:
     """A twentieth of a second says nothing."""
-    assert fairness.shared(fairness.delivered(read(lines)), CLIENTS) is None
+    assert shared(lines) is None
 
 
 def test_dropped_packets_do_not_count() -> None:
     """Packets of the other direction do not count either."""
     lost = [f"{at * MS}\t-\t1000\t1\t{at}\tlost\n" for at in range(1000)]
     lines = [HEADING, *flow(1, 0, 1000), *lost, *flow(0, 0, 1000), *flow(3, 0, 1000)]
-    found = fairness.shared(fairness.delivered(read(lines)), CLIENTS)
+    found = shared(lines)
     assert found is not None
     assert found.share("client") == pytest.approx(0.5)
 
@@ -84,7 +88,7 @@ def test_the_reduced_log_does_not_grow_with_the_packets(tmp_path: Path) -> None:
     """It grows with the time; a torn last line is ignored."""
     lines = [HEADING, *flow(1, 0, 3000), *flow(3, 1000, 4000, 2), "4000000"]
     fairness.reduce(tmp_path, read(lines))
-    known = fairness.shared(fairness.delivered(read(lines)), CLIENTS)
+    known = shared(lines)
     assert fairness.read(tmp_path, CLIENTS) == known
     assert len((tmp_path / fairness.THROUGHPUT).read_text().splitlines()) == 1 + 301 + 301
 

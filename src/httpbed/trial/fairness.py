@@ -9,7 +9,6 @@ user asks for it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,19 +44,9 @@ class FairShares:
 
 def reduce(artifacts: Path, log: PacketLog) -> None:
     """Write :data:`THROUGHPUT` from the emulator's log."""
-    sizes = delivered(log)
-    rows = (f"{direction}\t{bin_}\t{size}\n" for (direction, bin_), size in sorted(sizes.items()))
+    sizes = log.delivered_bytes(BIN_NS).items()
+    rows = (f"{direction}\t{bin_}\t{size}\n" for (direction, bin_), size in sizes)
     untrusted_files.write(artifacts, THROUGHPUT, "direction\tbin\tbytes\n" + "".join(rows))
-
-
-def delivered(log: PacketLog) -> dict[tuple[int, int], int]:
-    """Count the bytes that left the emulator, by direction and :data:`BIN_NS`."""
-    sizes: Counter[tuple[int, int]] = Counter()
-    own = log.where(log.left)
-    bins = own.out_ns // BIN_NS
-    for direction, bin_, size in zip(own.direction, bins, own.bytes, strict=True):
-        sizes[int(direction), int(bin_)] += int(size)
-    return sizes
 
 
 def read(artifacts: Path, clients: Mapping[str, int]) -> FairShares | None:
@@ -73,7 +62,10 @@ def read(artifacts: Path, clients: Mapping[str, int]) -> FairShares | None:
 
 
 def shared(sizes: Mapping[tuple[int, int], int], clients: Mapping[str, int]) -> FairShares | None:
-    """Return the shares over the whole bins in which all clients were active."""
+    """Return the shares over the whole bins in which all clients were active.
+
+    ``sizes`` are the bytes delivered, by direction and bin of :data:`BIN_NS`.
+    """
     flows = {
         name: {bin_: size for (index, bin_), size in sizes.items() if index == direction}
         for name, direction in clients.items()

@@ -2,10 +2,9 @@
 
 All metrics of deliveries are exact to a bin. ``deliveries.tsv`` contains the IP bytes that each of
 the client's links delivered in each millisecond since the emulator's start (columns ``bin``,
-``link``, ``bytes``; without empty bins).
-Its first line has the time of the client's first packet. It also counts packets to an interface
-without an address, which the kernel drops; :func:`received` leaves them out.
-``handovers.json`` is the store's (:mod:`httpbed.store.attempts`).
+``link``, ``bytes``; without empty bins). Its first line has the time of the client's first packet.
+It also counts packets to an interface without an address, which the kernel drops; :func:`received`
+leaves them out. ``handovers.json`` is the store's (:mod:`httpbed.store.attempts`).
 """
 
 from __future__ import annotations
@@ -26,12 +25,17 @@ if TYPE_CHECKING:
 
 
 DELIVERIES = "deliveries.tsv"
-BIN_S = 1e-3
+BIN_NS, BIN_S = 10**6, 1e-3
+STALLED_BYTES = 4000
+"""Fewer bytes are no progress of a transfer: path validation (two datagrams of 1200 bytes, RFC 9000
+section 8.2), tickets and handshakes of every protocol take less."""
 _COLUMNS = ("bin", "link", "bytes")
 _ORIGIN = "# origin_ms: "
 
 Absences = Mapping[str, Sequence[tuple[float, float]]]
 """Intervals in bins in which each link had no address, ascending."""
+Bins = Mapping[int, int]
+"""IP bytes of each bin that is not empty."""
 
 
 class DeliveryBin(NamedTuple):
@@ -52,13 +56,21 @@ class Deliveries:
     """In ascending order."""
 
 
-NO_DELIVERIES = Deliveries(0.0, ())
+def reduce(artifacts: Path, log: PacketLog, towards: Mapping[int, str], origin_ns: int) -> None:
+    """Write :data:`DELIVERIES` from the emulator's log.
 
-
-def deliveries_text(found: Deliveries) -> str:
-    """Return the text of :data:`DELIVERIES`."""
-    rows = (f"{row.bin}\t{row.link}\t{row.ip_bytes}\n" for row in found.rows)
-    return f"{_ORIGIN}{found.origin}\n" + "\t".join(_COLUMNS) + "\n" + "".join(rows)
+    ``towards`` maps the directions that lead to the client to their links; ``origin_ns`` is the
+    time of the client's first packet.
+    """
+    sizes = log.delivered_bytes(BIN_NS).items()
+    rows = sorted(
+        DeliveryBin(bin_, towards[direction], size)
+        for (direction, bin_), size in sizes
+        if direction in towards
+    )
+    lines = (f"{row.bin}\t{row.link}\t{row.ip_bytes}\n" for row in rows)
+    head = f"{_ORIGIN}{origin_ns / BIN_NS}\n" + "\t".join(_COLUMNS) + "\n"
+    untrusted_files.write(artifacts, DELIVERIES, head + "".join(lines))
 
 
 def read_deliveries(text: str) -> Deliveries:
@@ -71,11 +83,11 @@ def read_deliveries(text: str) -> Deliveries:
     try:
         origin_text = lines.pop(0).removeprefix(_ORIGIN) if text.startswith(_ORIGIN) else None
         if tuple(lines.pop(0).split("\t")) != _COLUMNS:
-            return NO_DELIVERIES
+            return Deliveries(0.0, ())
         rows = sorted(_row(line) for line in lines)
         origin = float(origin_text) if origin_text is not None else float(rows[0].bin)
     except (ValueError, IndexError):
-        return NO_DELIVERIES
+        return Deliveries(0.0, ())
     return Deliveries(origin, tuple(row for row in rows if row.bin + 1 > origin))
 
 
@@ -105,35 +117,6 @@ def absences(
     return {link: sorted(spans) for link, spans in absences.items()}
 
 
-BIN_NS = 10**6
-STALLED_BYTES = 4000
-"""Fewer bytes are no progress of a transfer: path validation (two datagrams of 1200 bytes, RFC 9000
-section 8.2), tickets and handshakes of every protocol take less."""
-
-Bins = Mapping[int, int]
-"""IP bytes of each bin of :data:`BIN_NS` that is not empty."""
-
-
-def reduce(artifacts: Path, log: PacketLog, towards: Mapping[int, str], origin_ns: int) -> None:
-    """Write :data:`DELIVERIES` from the emulator's log.
-
-    ``towards`` maps the directions that lead to the client to their links; ``origin_ns`` is the
-    time of the client's first packet.
-    """
-    deliveries = Deliveries(origin_ns / BIN_NS, tuple(delivered(log, towards)))
-    untrusted_files.write(artifacts, DELIVERIES, deliveries_text(deliveries))
-
-
-def delivered(log: PacketLog, towards: Mapping[int, str]) -> list[DeliveryBin]:
-    """Count the bytes of each millisecond and link."""
-    sizes: Counter[tuple[int, str]] = Counter()
-    for direction, link in towards.items():
-        own = log.where(log.left & (log.direction == direction))
-        for bin_, size in zip(own.out_ns // BIN_NS, own.bytes, strict=True):
-            sizes[int(bin_), link] += int(size)
-    return [DeliveryBin(*where, size) for where, size in sorted(sizes.items())]
-
-
 def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
     """Return the bins of each link that :func:`reduce` wrote; empty without a file.
 
@@ -145,8 +128,8 @@ def read(artifacts: Path, absences: AbsencesNs) -> dict[str, dict[int, int]]:
         for link, spans in absences.items()
     }
     bins: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for one in received(kept.rows, gone):
-        bins[one.link][one.bin] = one.ip_bytes
+    for delivery in received(kept.rows, gone):
+        bins[delivery.link][delivery.bin] = delivery.ip_bytes
     return dict(bins)
 
 

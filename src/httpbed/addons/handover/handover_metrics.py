@@ -146,8 +146,7 @@ class ObservedHandovers:
         The answer to a challenge of the previous hand-over may arrive as late as this.
         """
         addresses = {path.names[0]: path.client_address for path in self.chain.hops[0].paths}
-        own = addresses.pop(window.change.entered, "")
-        others = set(addresses.values()) - {own}
+        others = set(addresses.values()) - {addresses.get(window.change.entered)}
         return window.delay_s([at for at, local in self._validated if local not in others])
 
     def new_path_s(self, window: HandoverWindow) -> float | None:
