@@ -280,6 +280,11 @@ def brief_duration(seconds: float) -> str:
     return units.format_duration(seconds, units.SHORT_DIGITS)
 
 
+def brief_size(size_bytes: float) -> str:
+    """Write a size with a suitable unit and few digits, as ``1.23 MB``."""
+    return units.format_size(size_bytes, units.SHORT_DIGITS)
+
+
 def done(row: Row) -> str:
     """Write how many of a treatment's trials completed, or that no attempt was valid."""
     if row.tally.outcomes["invalid"] and not row.tally.recorded:

@@ -11,7 +11,7 @@ from httpbed.addons.conformance.judgement import Judgement
 from httpbed.addons.conformance.properties import PropertyResult, SenderTransfer
 from httpbed.base import units
 from httpbed.report.document import Cell, Column, RowName, Table
-from httpbed.report.phrasing import few
+from httpbed.report.phrasing import brief_duration, few
 from httpbed.report.sections import Document
 
 MARKS: Mapping[bool | None, Cell] = {
@@ -142,7 +142,7 @@ def notes(judgement: Judgement) -> Iterator[str]:
 def delivered(judgement: Judgement) -> str:
     """Return how long short transfers take."""
     texts = (
-        f"{units.format_size(size)} in {units.format_duration(seconds, units.SHORT_DIGITS)}"
+        f"{units.format_size(size)} in {brief_duration(seconds)}"
         if seconds is not None
         else f"{units.format_size(size)} never"
         for size, seconds in judgement.short_s.items()

@@ -68,11 +68,11 @@ def first_link(handovers: ObservedHandovers) -> Iterator[Check]:
         return
     until_ns = observed.done[0].began_ns if observed.done else observed.ended_ns
     early = [
-        one
+        connection
         for name in others
-        for one in handovers.chain.hops[0].over(name, handovers.evidence.connections)
-        if one["client_first_ns"] is not None
-        and one["client_first_ns"] - link["started_ns"] < until_ns
+        for connection in handovers.chain.hops[0].over(name, handovers.evidence.connections)
+        if connection["client_first_ns"] is not None
+        and connection["client_first_ns"] - link["started_ns"] < until_ns
     ]
     figure = f"{len(early)} connection(s) before the change on {' or '.join(others)}"
     yield FIRST_LINK.result(passed=not early, figure=figure, limit="none", measured=len(early))
@@ -122,23 +122,23 @@ def _took_place(
     A client that finishes earlier is no fault of the bed. Repeating such an attempt until a
     transfer takes longer would select the slow ones.
     """
-    before = handover_steps.awaited(described)
+    awaited = handover_steps.awaited(described)
     if changes := [change for change in observed.changes if change.ordered_ns < done_ns]:
-        figure = f"{len(changes)}, the first {_s(changes[0].at_ns - observed.began_ns)}"
-        figure = f"{figure} after the client's start"
+        first = _s(changes[0].at_ns - observed.began_ns)
+        figure = f"{len(changes)}, the first {first} after the client's start"
         return HANDOVER_HAPPENED.result(
-            passed=True, figure=figure, limit=before, measured=len(changes)
+            passed=True, figure=figure, limit=awaited, measured=len(changes)
         )
     lasted = _s(done_ns - observed.began_ns)
     due_ns = _due_ns(described, observed)
     if due_ns is not None and due_ns + HANDOVER_PROMPT.limit * NS < done_ns:
         figure = f"none in {lasted}, though it was due after {_s(due_ns - observed.began_ns)}"
-        return HANDOVER_HAPPENED.result(passed=False, figure=figure, limit=before)
-    done = evidence.client is not None and evidence.client.clean
-    figure = f"the client was done after {lasted}, before {before}: make the hand-over earlier"
-    if not done:
-        figure = f"the client ended ({evidence.client}) after {lasted}, before {before}"
-    return HANDOVER_HAPPENED.result(passed=None, figure=figure, limit=before)
+        return HANDOVER_HAPPENED.result(passed=False, figure=figure, limit=awaited)
+    if evidence.client is not None and evidence.client.clean:
+        figure = f"the client was done after {lasted}, before {awaited}: make the hand-over earlier"
+    else:
+        figure = f"the client ended ({evidence.client}) after {lasted}, before {awaited}"
+    return HANDOVER_HAPPENED.result(passed=None, figure=figure, limit=awaited)
 
 
 def _due_ns(described: Handover, observed: HandoverEvidence) -> int | None:

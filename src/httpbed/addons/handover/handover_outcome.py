@@ -10,6 +10,7 @@ section 10.3), and a refused TCP connection gets a response, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from httpbed.addons.handover.handover_deliveries import STALLED_BYTES
@@ -38,10 +39,10 @@ Connection = Mapping[str, Any]
 
 def verdicts(handovers: ObservedHandovers) -> list[HandoverVerdict]:
     """Return the verdict on every hand-over."""
-    return [verdict(handovers, window) for window in handovers.windows]
+    return [_verdict(handovers, window) for window in handovers.windows]
 
 
-def verdict(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict:
+def _verdict(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVerdict:
     """Return how the client reacted to a hand-over, and what shows it."""
     if handovers.is_over_before(window):
         return "over before", "the client ended before a response could arrive there"
@@ -58,25 +59,26 @@ def verdict(handovers: ObservedHandovers, window: HandoverWindow) -> HandoverVer
 
 def _anew(there: Sequence[Connection], window: HandoverWindow) -> HandoverVerdict | None:
     """Return the verdict for a new connection with a complete handshake."""
-    for one in there:
-        is_tcp = one["protocol"] == "tcp"
-        if (is_tcp or one.get("opening") in _HANDSHAKES) and _is_up(one):
+    for connection in there:
+        is_tcp = connection["protocol"] == "tcp"
+        if (is_tcp or connection.get("opening") in _HANDSHAKES) and _is_up(connection):
             what = "TCP" if is_tcp else "QUIC, with a handshake of its own,"
             return "new connection", f"a new connection: {what} over {window.change.entered}"
     return None
 
 
-def _is_up(one: Connection) -> bool:
-    return one["handshake_ns"] is not None or one["server_payload_bytes"] >= STALLED_BYTES
+def _is_up(connection: Connection) -> bool:
+    is_whole = connection["handshake_ns"] is not None
+    return is_whole or connection["server_payload_bytes"] >= STALLED_BYTES
 
 
 def _same(
     there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
 ) -> HandoverVerdict | None:
     """Return the verdict for a connection that continued and received data."""
-    for one in there:
-        if _goes_on(one, handovers) and _carries(one, handovers, window):
-            return "migrated", _migrated(handovers, one)
+    for connection in there:
+        if _goes_on(connection, handovers) and _carries(connection, handovers, window):
+            return "migrated", _migrated(handovers, connection)
     return None
 
 
@@ -112,8 +114,8 @@ def _carries(connection: Connection, handovers: ObservedHandovers, window: Hando
     return came >= STALLED_BYTES or got_the_rest
 
 
-def _is_lone_and_small(one: Connection) -> bool:
-    sizes = list(one.get("server_first_sizes") or [])
+def _is_lone_and_small(connection: Connection) -> bool:
+    sizes = list(connection.get("server_first_sizes") or [])
     return len(sizes) == 1 and sizes[0] < _CHALLENGE_BYTES
 
 
@@ -132,7 +134,8 @@ def _answered(
     there: Sequence[Connection], handovers: ObservedHandovers, window: HandoverWindow
 ) -> HandoverVerdict | None:
     """Return the verdict for a path with a response and no data."""
-    answered = next((one for one in there if one["server_first_ns"] is not None), None)
+    with_response = (known for known in there if known["server_first_ns"] is not None)
+    answered = next(with_response, None)
     if answered is None:
         return None
     link, is_tcp = handovers.beyond(window), answered["protocol"] == "tcp"
@@ -181,13 +184,13 @@ def _not_followed(
 def _before(same: Connection, handovers: ObservedHandovers) -> str:
     """Return the address from which the client sent before: that of its last connection."""
     hop, connections = handovers.chain.hops[0], handovers.evidence.connections
-    earlier = [
-        one
-        for one in (*hop.near(connections), *hop.over(same["link"], connections))
-        if one["protocol"] == "udp" and one["client"] != same["client"]
-        if (one["client_first_ns"] or 0) < same["client_first_ns"]
+    begun = [
+        (known["client_first_ns"] or 0, known["client"])
+        for known in (*hop.near(connections), *hop.over(same["link"], connections))
+        if known["protocol"] == "udp" and known["client"] != same["client"]
     ]
-    return max(earlier, key=lambda one: one["client_first_ns"] or 0)["client"] if earlier else ""
+    earlier = [pair for pair in begun if pair[0] < same["client_first_ns"]]
+    return max(earlier, key=itemgetter(0))[1] if earlier else ""
 
 
 def _first_sizes(connection: Connection, side: str) -> str:

@@ -56,10 +56,21 @@ class HandoverCosts:
         """Whether the treatment has hand-overs."""
         return self.kind != "none"
 
+    def as_json(self) -> dict[str, Any]:
+        """Return them for :func:`json.dumps`."""
+        return {
+            "happen": self.happens,
+            "on_the_wire": dict(self.verdicts),
+            "on_the_wire_over_before": self.over_before,
+            "trials_over_before": self.before_any,
+            "estimates": {name: one and one.values() for name, one in self.medians.items()},
+            **self.counts,
+        }
+
     def median(self, metric: str) -> float | None:
         """Return the median of a metric, or None."""
-        found = self.medians.get(metric)
-        return None if found is None else found.median.value
+        median = self.medians.get(metric)
+        return None if median is None else median.median.value
 
 
 def of_campaign(results: Results) -> dict[TreatmentKey, HandoverCosts]:
@@ -74,8 +85,8 @@ def of_campaign(results: Results) -> dict[TreatmentKey, HandoverCosts]:
         key: _costs(
             results,
             levels,
-            medians={name: estimate(found[key]) for name, found in medians.items()},
-            counts={name: _total(found, rows.get(key, [])) for name, found in totals.items()},
+            medians={name: estimate(of_metric[key]) for name, of_metric in medians.items()},
+            counts={name: _total(values, rows.get(key, [])) for name, values in totals.items()},
             rows=rows.get(key, []),
         )
         for levels in results.experiment.treatments()
@@ -113,13 +124,13 @@ def _costs(
     )
 
 
-def _is_followable(one: HandoverEvent) -> bool:
+def _is_followable(event: HandoverEvent) -> bool:
     """Whether a connection existed at the hand-over, and its fate is known."""
-    return one.verdict not in {"", OVER_BEFORE} and one.at_s > 0
+    return event.verdict not in {"", OVER_BEFORE} and event.at_s > 0
 
 
-def _is_over_before(one: HandoverEvent) -> bool:
-    return one.verdict == OVER_BEFORE
+def _is_over_before(event: HandoverEvent) -> bool:
+    return event.verdict == OVER_BEFORE
 
 
 def _is_unvalidated(event: HandoverEvent) -> bool:
@@ -157,18 +168,7 @@ def costs_of(row: Row) -> HandoverCosts | None:
 def _values(_results: Results, findings: Findings) -> Iterator[Mapping[str, Any]]:
     for _, row in findings.rows():
         costs = costs_of(row)
-        yield {"handovers": None if costs is None else _plain(costs)}
-
-
-def _plain(costs: HandoverCosts) -> Mapping[str, Any]:
-    return {
-        "happen": costs.happens,
-        "on_the_wire": dict(costs.verdicts),
-        "on_the_wire_over_before": costs.over_before,
-        "trials_over_before": costs.before_any,
-        "estimates": {name: one and one.values() for name, one in costs.medians.items()},
-        **costs.counts,
-    }
+        yield {"handovers": costs and costs.as_json()}
 
 
 EXTENSION = Extension("handover", of_campaign, _values)

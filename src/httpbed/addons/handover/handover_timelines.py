@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,8 +27,8 @@ from numpy.typing import NDArray
 from httpbed.addons.handover import handover_deliveries
 from httpbed.addons.handover.handover_deliveries import BIN_S, DELIVERIES, DeliveryBin
 from httpbed.addons.handover.handover_samples import of_attempt
-from httpbed.base import units
 from httpbed.experiment.trial import HandoverEvent
+from httpbed.report.phrasing import brief_duration
 from httpbed.report.svg import (
     INK,
     MARKERS,
@@ -76,15 +77,11 @@ class Timeline:
 
     block: int
     trial: str
-    levels: Mapping[str, str]
     outcome: str
     curve: Curve
     handovers: tuple[HandoverEvent, ...]
     by_link: Mapping[str, int]
     """Bytes delivered over each link, in the order of their first packets."""
-
-
-NO_CURVE = Curve(np.zeros(0), np.zeros(0))
 
 
 def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
@@ -96,7 +93,6 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     return Timeline(
         block=row["block"],
         trial=row["trial"],
-        levels=results.levels(row),
         outcome=row["outcome"],
         curve=curve,
         handovers=events,
@@ -104,21 +100,21 @@ def timeline(results: Results, row: Mapping[str, Any]) -> Timeline:
     )
 
 
-def deliveries(text: str, events: Iterable[HandoverEvent] = ()) -> tuple[Curve, dict[str, int]]:
+def deliveries(text: str, events: Iterable[HandoverEvent] = ()) -> tuple[Curve, Counter[str]]:
     """Read a trial's deliveries: the curve, and the bytes over each link."""
     log = handover_deliveries.read_deliveries(text)
     gone = handover_deliveries.absences(events, log.origin)
     rows = list(handover_deliveries.received(log.rows, gone))
-    by_link: dict[str, int] = {}
+    by_link: Counter[str] = Counter()
     for row in rows:
-        by_link[row.link] = by_link.get(row.link, 0) + row.ip_bytes
+        by_link[row.link] += row.ip_bytes
     return _curve(rows, log.origin), by_link
 
 
 def _curve(rows: Sequence[DeliveryBin], origin: float) -> Curve:
     """Let the line rise during each millisecond with packets, and be level between them."""
     if not rows:
-        return NO_CURVE
+        return Curve(np.zeros(0), np.zeros(0))
     bins, where = np.unique([row.bin for row in rows], return_inverse=True)
     after = np.cumsum(np.bincount(where, weights=[row.ip_bytes for row in rows]))
     before = np.concatenate(([0.0], after[:-1]))
@@ -196,7 +192,7 @@ def are_alone(trials: Iterable[Timeline]) -> bool:
 def overlay(panels: list[Panel]) -> VisibleFigure:
     """Draw panels, two in a row, with one legend for all."""
     names = list(dict.fromkeys(name for panel in panels for name in panel.treatments))
-    trials = [one for panel in panels for one in panel.every()]
+    trials = [trial for panel in panels for trial in panel.every()]
     # Two in a row, or three where that leaves no hole, or less of one.
     columns = min(len(panels), 2 if len(panels) in {2, 4} else 3)
     rows = math.ceil(len(panels) / columns)
@@ -226,7 +222,7 @@ def overlay(panels: list[Panel]) -> VisibleFigure:
 
 def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: float) -> None:
     alone, hues = are_alone(panel.every()), colours(names)
-    marks = [event for one in panel.every() for event in one.handovers]
+    marks = [event for trial in panel.every() for event in trial.handovers]
     for name, trials in panel.treatments.items():
         index = names.index(name)
         for trial in trials:
@@ -367,8 +363,7 @@ def _close_by(axes: Axes, trial: Timeline, event: HandoverEvent) -> None:
     _by_link(axes, trial, curve, event.at_s, 1e-3)
     axes.axvline(0, color=QUIET, linewidth=0.8, linestyle=DASHED)
     for row, (name, after) in enumerate(events):
-        text = f"{name} +{units.format_duration(after, units.SHORT_DIGITS)}"
-        _event(axes, text, after * 1e3, 0.04 + 0.15 * row)
+        _event(axes, f"{name} +{brief_duration(after)}", after * 1e3, 0.04 + 0.15 * row)
     axes.set_xlim(low * 1e3, high * 1e3)
     least, most = float(curve.total_bytes[0]) / MB, curve.end_bytes / MB
     room = most - least or 1.0

@@ -18,7 +18,6 @@ from httpbed.addons.handover import handovers_report as handovers
 from httpbed.addons.handover.handover_samples import has_handovers, of_attempt
 from httpbed.addons.handover.handover_timelines import Panel, Timeline
 from httpbed.addons.handover.handovers_report import WORDS
-from httpbed.base import units
 from httpbed.experiment.document import references, with_nested
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.experiment.trial import HandoverEvent
@@ -33,7 +32,7 @@ from httpbed.report.document import (
     Table,
 )
 from httpbed.report.one_trial import TrialPart, TrialView
-from httpbed.report.phrasing import brief_duration, level, treatment
+from httpbed.report.phrasing import brief_duration, brief_size, level, treatment
 from httpbed.report.svg import PALETTE, STYLE, Plot
 from httpbed.report.treatments import row_names
 from httpbed.results import attempts
@@ -73,13 +72,7 @@ def plots(findings: Findings, results: Results) -> list[Plot]:
     return [plot for plot in drawn if plot is not None]
 
 
-def undrawn(findings: Findings) -> str:
-    """Return how many conditions have no figure; empty where all have one."""
-    rest = len(findings.conditions) - MAX_FIGURES
-    return f"{rest} further conditions are not drawn; the table has all." if rest > 0 else ""
-
-
-def example(results: Results) -> str:
+def _example(results: Results) -> str:
     """Name a trial as ``--trial`` of ``httpbed report`` takes it: one with a hand-over, if any."""
     rows = attempts.valid(results)
     changed = (row for row in rows if of_attempt(results, row))
@@ -138,8 +131,8 @@ def choose(
 
 def _of_handover(document: Mapping[str, Any]) -> set[str]:
     """Name the factors of the hand-over itself; their levels share a panel."""
-    found = (name for _, name in references(document.get("handover")))
-    return set(with_nested(document, found))
+    named = (name for _, name in references(document.get("handover")))
+    return set(with_nested(document, named))
 
 
 def _split(findings: Findings, condition: Condition, together: Collection[str]) -> str:
@@ -217,10 +210,9 @@ def _alternative(panels: list[Panel]) -> str:
 
 
 def _course(trial: Timeline) -> str:
-    size = units.format_size(trial.curve.end_bytes, units.SHORT_DIGITS)
-    texts = [f"{size} by {units.format_duration(trial.curve.end_s, units.SHORT_DIGITS)}"]
+    texts = [f"{brief_size(trial.curve.end_bytes)} by {brief_duration(trial.curve.end_s)}"]
     if trial.handovers:
-        first = units.format_duration(trial.handovers[0].at_s, units.SHORT_DIGITS)
+        first = brief_duration(trial.handovers[0].at_s)
         texts.append(f"{len(trial.handovers)} hand-over(s), the first at {first}")
     return ", ".join(texts)
 
@@ -240,9 +232,10 @@ def _section(source: ReportInput) -> Section | None:
     blocks: list[Block] = [table, MEANINGS]
     if source.draws:
         blocks += map(Figure, plots(source.findings, results))
-    if text := undrawn(findings):
-        blocks.append(Paragraph(text))
-    if trial := example(results):
+    rest = len(findings.conditions) - MAX_FIGURES
+    if rest > 0:
+        blocks.append(Paragraph(f"{rest} further conditions are not drawn; the table has all."))
+    if trial := _example(results):
         command = f"httpbed report DIR --trial {trial}"
         blocks.append(Paragraph("One trial alone, with each hand-over from close by:", command))
     evidence = tuple(handovers.evidence(source.findings))
@@ -253,7 +246,7 @@ SECTION = SectionMaker("handover", 80, _section)
 
 
 MAX_EVENTS = 20
-"""Hand-overs that have trial_lines of their own."""
+"""Hand-overs that have lines of their own."""
 
 
 def _part(results: Results, row: Mapping[str, Any]) -> TrialPart:
@@ -279,7 +272,7 @@ def trial_plots(trial: Timeline) -> list[Plot]:
 def trial_lines(trial: Timeline) -> Iterator[tuple[str, str]]:
     """Yield what was delivered, and each hand-over with what followed."""
     if trial.curve.end_s:
-        links = ", ".join(f"{_size(size)} over {link}" for link, size in trial.by_link.items())
+        links = ", ".join(f"{brief_size(size)} over {link}" for link, size in trial.by_link.items())
         yield "delivered", f"{links}; the last packet after {brief_duration(trial.curve.end_s)}"
     for event in trial.handovers[:MAX_EVENTS]:
         yield "hand-over", _event_text(event)
@@ -290,7 +283,7 @@ def trial_lines(trial: Timeline) -> Iterator[tuple[str, str]]:
 
 
 def trial_values(trial: Timeline) -> dict[str, Any]:
-    """Return the same as JSON trial_values, with every corner of the curve."""
+    """Return the same as JSON values, with every corner of the curve."""
     corners = zip(trial.curve.times_s.tolist(), trial.curve.total_bytes.tolist(), strict=True)
     return {
         "handovers": [vars(event) for event in trial.handovers],
@@ -303,10 +296,6 @@ def _event_text(event: HandoverEvent) -> str:
     texts = [f"{name} +{brief_duration(at_s - event.at_s)}" for name, at_s in event.milestones()]
     way = f"{event.left} to {event.entered} at {brief_duration(event.at_s)}"
     return f"{event.number}, {way}: {', '.join(texts) or 'nothing followed'}"
-
-
-def _size(number: float) -> str:
-    return units.format_size(number, units.SHORT_DIGITS)
 
 
 TRIAL = TrialView("handover", 30, _part)

@@ -11,13 +11,14 @@ from httpbed.addons.handover.handover_samples import (
     costs_of,
     has_handovers,
 )
-from httpbed.base import units
 from httpbed.experiment.metric import METRICS, Metric
 from httpbed.experiment.trial import ANSWERED, MIGRATED, NEW_CONNECTION, NOTHING, UNKNOWN
 from httpbed.report.document import Column, ColumnMaker, NoteMaker, ReportInput
 from httpbed.report.phrasing import (
     DASH,
     Remark,
+    brief_duration,
+    brief_size,
     done,
     in_one_line,
     mark,
@@ -85,8 +86,8 @@ def evidence(findings: Findings) -> Iterator[str]:
 
 def silent(findings: Findings) -> Iterator[Remark]:
     """Name treatments whose client got nothing on the new link."""
-    for name, found in _changing(findings):
-        going = [one for one in found if one.kind != "route"]
+    for name, costs in _changing(findings):
+        going = [cost for cost in costs if cost.kind != "route"]
         if count := _sum(going, NOTHING):
             text = f"silent on the new link in {count} of {_sum(going)} hand-overs"
             yield Remark(name, text, _way_out(going))
@@ -101,11 +102,11 @@ def _way_out(costs: Iterable[HandoverCosts]) -> str:
 
 def answered(findings: Findings) -> Iterator[Remark]:
     """Name treatments whose client got an answer on the new link, but no data."""
-    for name, found in _changing(findings):
-        if count := _sum(found, ANSWERED):
+    for name, costs in _changing(findings):
+        if count := _sum(costs, ANSWERED):
             yield Remark(
                 name,
-                f"answered on the new link in {count} of {_sum(found)} hand-overs, without data: a"
+                f"answered on the new link in {count} of {_sum(costs)} hand-overs, without data: a"
                 " refusal, a stateless reset or a path validation",
                 "the check hand-over followed of a trial lists the packet sizes",
             )
@@ -113,9 +114,9 @@ def answered(findings: Findings) -> Iterator[Remark]:
 
 def staying(findings: Findings) -> Iterator[Remark]:
     """Name treatments over QUIC that never migrated."""
-    for name, found in _changing(findings):
-        total = _sum(found)
-        if all(one.over_quic for one in found) and _sum(found, NEW_CONNECTION) == total > 0:
+    for name, costs in _changing(findings):
+        total = _sum(costs)
+        if all(cost.over_quic for cost in costs) and _sum(costs, NEW_CONNECTION) == total > 0:
             yield Remark(
                 name,
                 "does not migrate, though QUIC allows it: each of"
@@ -125,11 +126,11 @@ def staying(findings: Findings) -> Iterator[Remark]:
 
 def unvalidated(findings: Findings) -> Iterator[Remark]:
     """Name treatments that migrated to paths which no client reported as validated."""
-    for name, found in _changing(findings):
-        if count := sum(one.unvalidated for one in found):
+    for name, costs in _changing(findings):
+        if count := sum(cost.unvalidated for cost in costs):
             yield Remark(
                 name,
-                f"in {count} of {_sum(found, MIGRATED)} hand-overs that migrated, no client"
+                f"in {count} of {_sum(costs, MIGRATED)} hand-overs that migrated, no client"
                 " reported that the new path was validated",
                 "before that a server may send only three times what it receives there (RFC 9000"
                 " section 8)",
@@ -138,22 +139,21 @@ def unvalidated(findings: Findings) -> Iterator[Remark]:
 
 def twice(findings: Findings) -> Iterator[Remark]:
     """Name treatments that fetched bytes again."""
-    for name, found in _changing(findings):
-        again = max((one.median("bytes_fetched_twice") or 0 for one in found), default=0)
+    for name, costs in _changing(findings):
+        again = max((cost.median("bytes_fetched_twice") or 0 for cost in costs), default=0)
         if again:
-            most = "up to " if len(found) > 1 else ""
-            size = units.format_size(again, units.SHORT_DIGITS)
+            most = "up to " if len(costs) > 1 else ""
             yield Remark(
                 name,
-                f"{most}{size} of the body were fetched twice (median)",
+                f"{most}{brief_size(again)} of the body were fetched twice (median)",
                 'retry = "resume" requests only the rest, where program and server support it',
             )
 
 
 def too_late(findings: Findings) -> Iterator[Remark]:
     """Name treatments with trials that were over before anything changed."""
-    for name, found in _changing(findings):
-        if early := sum(one.before_any for one in found):
+    for name, costs in _changing(findings):
+        if early := sum(cost.before_any for cost in costs):
             trials = f"{early} trial{'s were' if early > 1 else ' was'}"
             yield Remark(
                 name, f"{trials} over before the hand-over", "a larger size lets it come in time"
@@ -162,8 +162,8 @@ def too_late(findings: Findings) -> Iterator[Remark]:
 
 def short_stalls(findings: Findings) -> Iterator[Remark]:
     """Name treatments whose stalls are shorter than a round trip."""
-    for name, found in _changing(findings):
-        if any(0 < (one.median("delivery_stall") or 0) < one.rtt_s for one in found):
+    for name, costs in _changing(findings):
+        if any(0 < (cost.median("delivery_stall") or 0) < cost.rtt_s for cost in costs):
             yield Remark(
                 name,
                 "stalls shorter than the network's round trip are not counted",
@@ -206,8 +206,8 @@ def _median_column(findings: Findings, metric: Metric) -> Column:
 
 
 _WRITERS: Mapping[str, Callable[[float], str]] = {
-    "s": lambda value: units.format_duration(value, units.SHORT_DIGITS),
-    "byte": lambda value: units.format_size(value, units.SHORT_DIGITS),
+    "s": brief_duration,
+    "byte": brief_size,
     "1": "{:g}".format,
 }
 """Writes a median in the table, by the metric's unit."""
