@@ -54,7 +54,7 @@ WIDTH_WITHOUT_TERMINAL = 120
     help="Keep every cell's evidence in DIR, which must not exist.",
 )
 @options.link_backend_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@options.json_option
 @click.pass_context
 def command(
     context: click.Context,

@@ -16,7 +16,6 @@ from httpbed.addons.calibration.cell import HOSTS, Cell, Flow, Stream
 from httpbed.addons.calibration.evidence import (
     BLOCK,
     REMARKS,
-    RESULT,
     STREAM_FILE,
     received_file,
     sent_file,
@@ -38,6 +37,7 @@ from httpbed.bed.sandbox.sandbox_spec import (
     executable,
 )
 from httpbed.bed.sandbox.supervisor import Supervisor, sandbox
+from httpbed.experiment.kept import LINK_RESULT
 
 PORT = 5001
 CHARGEN = 19
@@ -116,7 +116,7 @@ class _Run:
             stopped = await receiver.request("stop", "result")
             failures += stopped["failures"]
         result = await emulator.request("stop", "result")
-        (self.folder / RESULT).write_text(json.dumps(result) + "\n")
+        (self.folder / LINK_RESULT).write_text(json.dumps(result) + "\n")
         (self.folder / REMARKS).write_text(json.dumps({"failures": failures}) + "\n")
 
     def _senders(self) -> Sequence[Awaitable[int]]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from httpbed.addons.calibration.cell import (
     DOWN,
@@ -133,17 +132,6 @@ def rates(extent: Extent) -> Iterator[Cell]:
 
 def rate_cell(bit_s: int, seconds: float, ways: tuple[int, ...] = BOTH) -> Cell:
     """Exceed a rate for some seconds: each packet has a computed departure."""
-    where = "" if len(ways) > 1 else f", {DIRECTIONS[ways[0]]}"
-    return Cell(
-        name=f"rate {units.format_rate(bit_s)}{where}",
-        link={"rate": units.format_rate(bit_s), "queue": DEEP},
-        covers={"rate_bit_s": bit_s},
-        **_overload(bit_s, seconds, ways),
-    )
-
-
-def _overload(bit_s: int, seconds: float, ways: tuple[int, ...]) -> dict[str, Any]:
-    """Return the traffic, the claims, and how long the queue drains."""
     size = SMALL_PACKET if bit_s < SLOW_BIT_S else FULL_PACKET
     count = max(40, round(seconds * bit_s / 8 / size))
     offered = OFFERED_FAST if bit_s > FAST_BIT_S else OFFERED
@@ -157,7 +145,15 @@ def _overload(bit_s: int, seconds: float, ways: tuple[int, ...]) -> dict[str, An
         ]
     flows = tuple(_rate_flow(way, size, count, gap, bit_s) for way in ways)
     drains = count * size * 8 / bit_s - min(flow.lasts_s() for flow in flows)
-    return {"flows": flows, "claims": tuple(claims), "settle_s": 0.3 + drains}
+    where = "" if len(ways) > 1 else f", {DIRECTIONS[ways[0]]}"
+    return Cell(
+        name=f"rate {units.format_rate(bit_s)}{where}",
+        link={"rate": units.format_rate(bit_s), "queue": DEEP},
+        flows=flows,
+        claims=tuple(claims),
+        settle_s=0.3 + drains,
+        covers={"rate_bit_s": bit_s},
+    )
 
 
 def _rate_flow(way: int, size: int, count: int, gap: float, bit_s: int) -> Flow:
@@ -234,10 +230,10 @@ def queues() -> Iterator[Cell]:
 
 
 def _queue(limit: str, amount: float, unit: str, trains: tuple[Train, ...]) -> Cell:
-    flow = Flow(UP, trains)
-    bit_s = QUEUE_BIT_S
-    numbers = admitted(flow.sizes(), amount, unit, bit_s)
-    drains = sum(flow.sizes()[number] for number in numbers) * 8 / bit_s
+    flow, bit_s = Flow(UP, trains), QUEUE_BIT_S
+    sizes = flow.sizes()
+    numbers = admitted(sizes, amount, unit, bit_s)
+    drains = sum(sizes[number] for number in numbers) * 8 / bit_s
     return Cell(
         name=f"queue of {limit}",
         link={"rate": units.format_rate(bit_s), "queue": {"limit": limit}},

@@ -53,23 +53,23 @@ class Certificate:
         """When it was made: ISO 8601, UTC."""
         return str(self.document["date"])
 
-    def strangers(self, own: Mapping[str, Any]) -> list[str]:
-        """Return how its machine or emulator differs from ``own``."""
+    def strangers(self, here: Mapping[str, Any]) -> list[str]:
+        """Return how its machine or emulator differs from those ``here``."""
         identity = self.document["identity"]
         return [
-            f"the certificate of {self.date} is of another {name.replace('_', ' ')}:"
+            f"the certificate of {self.date} is of another {name}:"
             f" {_short(identity.get(name))}, not {_short(value)}"
-            for name, value in own.items()
+            for name, value in here.items()
             if identity.get(name) != value
         ]
 
     def outside(self, config: Mapping[str, Any]) -> list[str]:
         """Return why it does not cover an emulator's configuration; empty if it does."""
         calibrated, used = self.document.get("backend"), config.get("backend", "af_packet")
-        other = (
-            [f"backend {used}: the certificate is of {calibrated}"] if calibrated != used else []
-        )
-        return other + envelope.outside(self.document["envelope"], envelope.demands(config))
+        outside = envelope.outside(self.document["envelope"], envelope.demands(config))
+        if calibrated != used:
+            outside.insert(0, f"backend {used}: the certificate is of {calibrated}")
+        return outside
 
 
 def path() -> Path:
@@ -141,7 +141,9 @@ class Standing:
             "scale": self.certificate.document.get("scale"),
             "passed": self.certificate.document.get("passed"),
             "outside": list(self.reasons),
-            "outside_topologies": {reason: list(own) for reason, own in self.affected.items()},
+            "outside_topologies": {
+                reason: list(topologies) for reason, topologies in self.affected.items()
+            },
         }
 
 
@@ -158,13 +160,20 @@ def standing(loaded: LoadedExperiment, backend: Backend) -> Standing:
         return Standing(None, ("there is no link certificate on this machine",))
     seed = loaded.experiment.seed
     files = {digest: file.facts for digest, file in loaded.files.items()}
-    conditions = {(one.topology.digest(), str(one.handover)): one for one in loaded.scenarios()}
-    reasons, affected = certificate.strangers(identity()), dict[str, list[str]]()
+    conditions = {
+        (scenario.topology.digest(), str(scenario.handover)): scenario
+        for scenario in loaded.scenarios()
+    }
+    affected = dict[str, dict[str, None]]()
     for (digest, _), scenario in conditions.items():
         for reason in certificate.outside(_config(scenario, seed, backend, files)):
-            affected.setdefault(reason, []).append(digest)
-    names = {reason: tuple(dict.fromkeys(own)) for reason, own in affected.items()}
-    return Standing(certificate, tuple(dict.fromkeys([*reasons, *affected])), names)
+            affected.setdefault(reason, {})[digest] = None
+    reasons = dict.fromkeys([*certificate.strangers(identity()), *affected])
+    return Standing(
+        certificate,
+        tuple(reasons),
+        {reason: tuple(topologies) for reason, topologies in affected.items()},
+    )
 
 
 def _config(

@@ -10,7 +10,7 @@ generator's published sequence.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +20,10 @@ from httpbed.addons.calibration.cell import Finding
 from httpbed.addons.calibration.evidence import CellEvidence, Floats, Passage
 from httpbed.bed.network.fates import draws
 from httpbed.experiment.impairments.descriptor import DIRECTIONS
+from httpbed.experiment.impairments.rate import MTU_BYTES
 
 EXACT = "computed from the seed, packet by packet: not one may differ"
 THREE_SIGMA = "3 standard errors: 0.3 % of all seeds would be outside, this one is not"
-MTU_BYTES = 1500
 HEADERS_BYTES = 52
 """IPv4, TCP and its time stamps (RFC 7323)."""
 SKIP_S = 0.5
@@ -191,14 +191,13 @@ class Departures:
         latest = constant_rate(passage.done_s + floor, passage.sizes, self.bit_s)[numbers]
         misses = arrived - np.clip(arrived, earliest, latest)
         parts = np.array_split(misses, min(PARTS, len(misses))) if len(misses) else []
-        return [_punctual(f"packets' times {DIRECTIONS[self.direction]}", parts)]
-
-
-def _punctual(what: str, parts: Sequence[Floats]) -> Finding:
-    """Judge the part of the packets with the worst median: a late wake-up affects no median."""
-    worst = max((abs(float(np.median(part))) for part in parts), default=None)
-    reason = "median distance from the computed times, in the worst part; wake-ups of the machine"
-    return Finding(what, "s", 0.0, worst, PUNCTUAL_S, reason)
+        # A late wake-up affects no median.
+        worst = max((abs(float(np.median(part))) for part in parts), default=None)
+        what = f"packets' times {DIRECTIONS[self.direction]}"
+        reason = (
+            "median distance from the computed times, in the worst part; wake-ups of the machine"
+        )
+        return [Finding(what, "s", 0.0, worst, PUNCTUAL_S, reason)]
 
 
 @dataclass(frozen=True)
@@ -243,9 +242,9 @@ def floors(passages: Mapping[int, Passage]) -> dict[int, float]:
     return {direction: median for direction, median in medians.items() if median is not None}
 
 
-def exact(what: str, observed: Iterable[int] | None, expected: Iterable[int]) -> Finding:
-    """Return the number of packets in which two sets differ; None if one could not be observed."""
-    differing = None if observed is None else float(len(set(observed) ^ set(expected)))
+def exact(what: str, observed: Iterable[int], expected: Iterable[int]) -> Finding:
+    """Return the number of packets in which two sets differ, which must be none."""
+    differing = float(len(set(observed) ^ set(expected)))
     return Finding(f"{what}, packets amiss", "packets", 0.0, differing, 0.0, EXACT)
 
 
@@ -259,9 +258,10 @@ class Loss:
     def judge(self, evidence: CellEvidence) -> list[Finding]:
         """Compare by number, by share, and with the emulator's own counters."""
         missing = evidence.passages[self.direction].missing()
-        drawn = self._drawn(evidence)
         reported = evidence.counted(self.direction)["lost_numbers"]
         sent, label = len(evidence.passages[self.direction].sizes), DIRECTIONS[self.direction]
+        chances = draws(evidence.key(self.direction, "loss"), sent)
+        drawn: list[int] = np.flatnonzero(chances < self.probability).tolist()
         error = math.sqrt(self.probability * (1 - self.probability) / sent)
         share = len(missing) / sent
         return [
@@ -269,13 +269,6 @@ class Loss:
             exact(f"loss as counted {label}", reported, drawn),
             Finding(f"share lost {label}", "1", self.probability, share, 3 * error, THREE_SIGMA),
         ]
-
-    def _drawn(self, evidence: CellEvidence) -> list[int]:
-        """Return which packets the seed chooses."""
-        count = len(evidence.passages[self.direction].sizes)
-        drawn = draws(evidence.key(self.direction, "loss"), count)
-        numbers: list[int] = np.flatnonzero(drawn < self.probability).tolist()
-        return numbers
 
 
 @dataclass(frozen=True)
@@ -322,15 +315,15 @@ class Complete:
         """Count missing, doubled, damaged and overtaken packets."""
         passage = evidence.passages[self.direction]
         order = passage.number[passage.whole]
-        amiss: dict[str, Callable[[], int]] = {
-            "missing": lambda: len(passage.missing()),
-            "doubled": lambda: len(order) - len(np.unique(order)),
-            "damaged": lambda: int((~passage.whole).sum()),
-            "out of order": lambda: int((np.diff(order) < 0).sum()),
+        amiss = {
+            "missing": len(passage.missing()),
+            "doubled": len(order) - len(np.unique(order)),
+            "damaged": int((~passage.whole).sum()),
+            "out of order": int((np.diff(order) < 0).sum()),
         }
         label = DIRECTIONS[self.direction]
         return [
-            Finding(f"packets {name} {label}", "packets", 0.0, float(count()), 0.0, "none may be")
+            Finding(f"packets {name} {label}", "packets", 0.0, float(count), 0.0, "none may be")
             for name, count in amiss.items()
         ]
 
@@ -339,7 +332,7 @@ def instrument(evidence: CellEvidence) -> list[Finding]:
     """Judge what all cells share: frames of wire size, and no packet lost by the measurement."""
     link = evidence.link
     oversize = float(link["oversize_frames"])
-    lost = link["socket_drops"] + link["send_failures"] + evidence.remarks.get("failures", 0)
+    lost = link["socket_drops"] + link["send_failures"] + evidence.probe_failures
     reason = "a machine too busy to send or read in time measures nothing; try a quieter one"
     frames = f"an IP packet is at most {MTU_BYTES} bytes: more is an offload that is not off"
     findings = [

@@ -30,6 +30,8 @@ RANGES: Mapping[str, Callable[[float], str]] = {
 }
 """Quantities that are covered in ranges, with the formatting of their values."""
 NAMES = {"rate_bit_s": "rate", "delay_s": "delay", "loss": "loss"}
+MEASURED = frozenset({"rate", "delay", "loss", "queue"})
+"""Impairments that cells measure."""
 COMPUTED = frozenset(impairment.field for impairment in ALL if impairment.is_computed)
 """Impairments that the emulator's tests compute, and no cell measures."""
 MARKS_LATE = "pie"
@@ -105,18 +107,36 @@ def demands(config: Mapping[str, Any]) -> set[Demand]:
 
 def _of_link(link: Mapping[str, Any]) -> Iterator[Demand]:
     for direction in link["directions"]:
-        for impairment in ALL:
-            value = direction.get(impairment.key)
-            if needs := _DEMANDS.get(impairment.field):
-                yield from needs(value, direction)
-            elif value and impairment.field not in COMPUTED:
-                yield Demand("impairment", impairment.field)
+        yield from _of_direction(direction)
     for entry in (*link["schedule"], *link["triggers"]):
         yield from _of_change(entry["change"] or {})
     for trigger in link["triggers"]:
         changes = trigger["change"] or trigger["name"] == TRIGGER  # others are only reported
         if changes and "handshake" in trigger["when"]:
             yield Demand("event", "handshake")
+
+
+def _of_direction(direction: Mapping[str, Any]) -> Iterator[Demand]:
+    yield Demand("delay_s", direction["delay_ns"] / 1e9)
+    rate, loss = direction["rate"] or {}, direction.get("loss") or {}
+    for name in ("bit_s", MEAN):
+        if rate.get(name):
+            yield Demand("rate_bit_s", rate[name])
+    if "probability" in loss:
+        yield Demand("loss", loss["probability"])
+    if rate:  # else nothing waits
+        yield from _of_queue(direction.get("queue") or {})
+    for impairment in ALL:
+        is_known = impairment.field in MEASURED | COMPUTED
+        if not is_known and direction.get(impairment.key):
+            yield Demand("impairment", impairment.field)
+
+
+def _of_queue(queue: Mapping[str, Any]) -> Iterator[Demand]:
+    for unit in queue.get("limit") or ("unlimited",):
+        yield Demand("queue limit", {"ns": "time"}.get(unit, unit))
+    if queue.get("discipline") == MARKS_LATE and queue.get("ecn"):
+        yield Demand("marking by", MARKS_LATE)
 
 
 def _of_change(change: Mapping[str, Any]) -> Iterator[Demand]:
@@ -126,40 +146,3 @@ def _of_change(change: Mapping[str, Any]) -> Iterator[Demand]:
         yield Demand("delay_s", change["delay_ns"] / 1e9)
     if "loss" in change:
         yield Demand("loss", change["loss"])
-
-
-def _of_delay(delay_ns: int, _direction: Mapping[str, Any]) -> Iterator[Demand]:
-    yield Demand("delay_s", delay_ns / 1e9)
-
-
-def _of_rate(rate: Mapping[str, Any] | None, _direction: Mapping[str, Any]) -> Iterator[Demand]:
-    for name in ("bit_s", MEAN):
-        if rate and rate.get(name):
-            yield Demand("rate_bit_s", rate[name])
-
-
-def _of_loss(loss: Mapping[str, Any] | None, _direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if loss and "probability" in loss:
-        yield Demand("loss", loss["probability"])
-
-
-def _of_queue(queue: Mapping[str, Any] | None, direction: Mapping[str, Any]) -> Iterator[Demand]:
-    if not direction["rate"]:  # without a rate nothing waits
-        return
-    table = queue or {}
-    limit = table.get("limit")
-    for unit in {"packets", "bytes", "ns"} & set(limit or {}):
-        yield Demand("queue limit", {"ns": "time"}.get(unit, unit))
-    if not limit:
-        yield Demand("queue limit", "unlimited")
-    if table.get("discipline") == MARKS_LATE and table.get("ecn"):
-        yield Demand("marking by", MARKS_LATE)
-
-
-_DEMANDS: Mapping[str, Callable[[Any, Mapping[str, Any]], Iterator[Demand]]] = {
-    "delay": _of_delay,
-    "rate": _of_rate,
-    "loss": _of_loss,
-    "queue": _of_queue,
-}
-"""Returns what an impairment's configuration needs of the cells."""

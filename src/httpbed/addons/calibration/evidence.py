@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ STREAM = np.dtype([("at", "<i8"), ("bytes", "<u8")])
 DAMAGED, UNKNOWN = 1, 2
 """Flags of a received packet: its pattern changed; its header, too."""
 
-RESULT, REMARKS = LINK_RESULT, "remarks.json"
+REMARKS = "remarks.json"
 BLOCK = 1
 """Block of the random streams: a calibration has one block."""
 
@@ -106,8 +106,8 @@ class CellEvidence:
     """Median one-way delay of the link without impairments, by direction; measured in this run."""
     seed: int
     stream: npt.NDArray[np.void] | None = None
-    remarks: Mapping[str, Any] = field(default_factory=dict)
-    """The probes' own errors."""
+    probe_failures: int = 0
+    """Packets that the probes themselves lost."""
 
     def key(self, direction: int, impairment: str) -> int:
         """Return the key of a random stream, computed from the seed alone."""
@@ -129,11 +129,11 @@ def read(
     stream = folder / STREAM_FILE
     return CellEvidence(
         passages={direction: _passage(folder, direction, own) for direction, own in sizes.items()},
-        link=json.loads((folder / RESULT).read_text()),
+        link=json.loads((folder / LINK_RESULT).read_text()),
         floor_s=floor_s,
         seed=seed,
         stream=np.fromfile(stream, STREAM) if stream.exists() else None,
-        remarks=json.loads((folder / REMARKS).read_text()),
+        probe_failures=json.loads((folder / REMARKS).read_text())["failures"],
     )
 
 

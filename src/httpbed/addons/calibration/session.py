@@ -91,21 +91,26 @@ async def calibrate(
     with tempfile.TemporaryDirectory(prefix="httpbed-calibration-") as name:
         home = (keep or Path(name)).absolute()
         for number, cell in enumerate(todo):
-            left = sum(one.lasts_s() + OVERHEAD_S for one in todo[number:])
+            left = sum(later.lasts_s() + OVERHEAD_S for later in todo[number:])
             tell(Progress(number, len(todo), cell.name, left))
             if number and not floor_s:
                 verdict = broken(cell, f"{todo[0].name} was not measured")
             else:
-                verdict, measured = await _one(cell, bench, home / f"{number:02d}", floor_s)
-                floor_s = floor_s or measured
+                place = home / f"{number:02d}"
+                verdict, medians_s = await _measured(cell, bench, place, floor_s)
+                floor_s = floor_s or medians_s
             verdicts.append(verdict)
             tell(Progress(number + 1, len(todo), cell.name, left, verdict))
     return verdicts
 
 
-async def _one(
+async def _measured(
     cell: Cell, bench: Bench, folder: Path, floor_s: dict[int, float]
 ) -> tuple[Verdict, dict[int, float]]:
+    """Run a cell until it is measured, at most :data:`MAX_ATTEMPTS` times.
+
+    Returns the last verdict, and the median one-way delay of each direction.
+    """
     reason, judged = "", None
     for attempt in range(MAX_ATTEMPTS):
         place = folder.with_name(f"{folder.name}-{attempt}")
