@@ -33,7 +33,7 @@ def section(found: Sequence[PublishedExperiment]) -> Iterator[str]:
     yield table(
         [
             *("experiment", "clock", "trials", "completed", "failed", "timed out"),
-            *("without a valid attempt", "blocks", "invalid attempts", "why they are invalid"),
+            *("invalid", "not run", "blocks", "invalid attempts", "why they are invalid"),
         ],
         [_trials(experiment) for experiment in found],
     )
@@ -99,15 +99,14 @@ def _trials(one: PublishedExperiment) -> list[str]:
     last = results.last_attempts
     outcomes = Counter(row["outcome"] for row in last)
     invalid = [row for row in rows if row["outcome"] == "invalid"]
-    missing = results.planned - len(last) + outcomes["invalid"]
     valid = [row["block"] for row in rows if row["outcome"] != "invalid"]
     why = Counter(str(row["reason"]).partition(":")[0] for row in invalid)
     return [
         _link(one),
         one.clock,
         str(results.planned),
-        *(str(outcomes[kind]) for kind in ("completed", "failed", "timed out")),
-        str(missing),
+        *(str(outcomes[kind]) for kind in ("completed", "failed", "timed out", "invalid")),
+        str(results.planned - len(last)),
         str(len(set(valid))),
         str(len(invalid)),
         ", ".join(f"{reason} {count}" for reason, count in why.most_common()),

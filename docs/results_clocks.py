@@ -13,11 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from httpbed.report.phrasing import listed
 from markdown_table import table
 from results_archives import PUBLISHED, Claim, Clock, PublishedExperiment, place
 
 OTHER: Mapping[Clock, Clock] = {"virtual": "real", "real": "virtual"}
 NOT_RUN = "not run"
+ROBUST = "robust"
 CAUSE = "computing, which takes no time in virtual time"
 UNANNOUNCED = "computing, or that the servers of one did not announce HTTP/3"
 HEAD = ("clock", "found again")
@@ -47,7 +49,8 @@ def _answer(judged: Sequence[tuple[PublishedExperiment, Claim]]) -> Claim:
     repeated = [(one, claim) for one, claim in judged if one.is_repetition]
     clock = _deciding(firsts)
     own, beside = firsts[clock], firsts.get(OTHER[clock])
-    if beside and _has_unrun_arms(own) and beside["verdict"] == own["verdict"]:
+    has_arms = beside is not None and not beside["unannounced"] and _has_unrun_arms(own)
+    if beside and has_arms and beside["verdict"] == own["verdict"]:
         # Only the archive of the other clock has the arms, which are no part of the paper.
         words = beside["robustness_in_words"]
         own = {
@@ -138,10 +141,28 @@ def summary(claims: Sequence[Claim]) -> str:
         " programs and the network alone, and the same command gives them again. A claim is judged"
         " there where its grid ran there, unless computing decides it. By both clocks ran"
         f" {len(both)} of the {len(claims)} claims: {in_virtual} judged in virtual time,"
-        f" {len(both) - in_virtual} in real time, {same} with the same verdict by both. With an"
-        f" independent seed, which loses other packets, {len(repeated)} ran again:"
+        f" {len(both) - in_virtual} in real time, {same} with the same verdict by both."
+        f"{_differing_arms(claims)} With another seed, by which other packets are lost where any"
+        f" are, {len(repeated)} ran again:"
         f" {found} found again{'; of the others ' if rest else ''}{rest}."
     )
+
+
+def _differing_arms(claims: Sequence[Claim]) -> str:
+    """Name the claims that are robust by their own clock, and not by the other one."""
+    differing = [
+        claim["id"]
+        for claim in claims
+        if claim["robustness"] == ROBUST
+        and claim["beside"]
+        and claim["beside"]["verdict"] != NOT_RUN
+        and claim["beside"]["robustness"] != ROBUST
+        and not _has_unrun_arms(claim["beside"])
+    ]
+    if not differing:
+        return ""
+    are = "are" if len(differing) > 1 else "is"
+    return f" {listed(differing)} {are} robust by the clock that judges, and not by the other."
 
 
 def section(claims: Sequence[Claim]) -> Iterator[str]:

@@ -75,10 +75,10 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
     gone = f"{100 * (1 - REMOVED):.0f} %"
     yield (
         f"**Why the two differ.** In {len(rows)} cells HTTP/2 and HTTP/3 differ by more"
-        f" than 10 %. Two trials of {len(explained)} cells ran again to show why; in {len(cells)}"
-        f" the same version was slower again. {' '.join(parts)} *Confirmed*: the slower trial ran"
-        f" once more with a limit lifted, such as without losses. It took less time, and at least"
-        f" {gone} of that cause's time was gone"
+        f" than 10 %. Of {len(explained)} cells two trials each ran again to show why; in"
+        f" {len(cells)} the same version was slower again. {' '.join(parts)} *Confirmed*: the"
+        f" slower trial ran once more with a limit lifted, such as without losses. It took less"
+        f" time, and at least {gone} of that cause's time was gone"
         f" ([which cells]({results}#why-http2-and-http3-differ))."
     )
 

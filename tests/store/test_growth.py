@@ -318,6 +318,7 @@ def test_the_number_of_blocks_on_the_command_line_replaces_the_files(tmp_path: P
         assert len(campaign.attempts()) == 3
     results = query.read(tmp_path)
     assert (results.planned, results.experiment.replicates) == (9, 3)
+    assert results.stated_experiment.replicates == 2, "a publication's own number"
 
 
 def test_campaigns_with_different_numbers_of_blocks_are_merged(tmp_path: Path) -> None:

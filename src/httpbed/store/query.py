@@ -54,7 +54,7 @@ def read(directory: Path) -> Results:
         blocks=Counter(treatment_key(trial.levels, factors) for trial in design),
         seeds={trial.block: trial.seed for trial in design},
         damaged=compacted.damaged,
-        whole_experiment=whole,
+        whole_experiment=stated,
         artifacts=Artifacts(None if campaign.is_archive else directory),
         **compacted.tables,
     )

@@ -87,7 +87,7 @@ class Results:
     damaged: tuple[Damage, ...] = ()
     """Attempts that are not as they were written; they are in no table."""
     whole_experiment: Experiment | None = None
-    """Before the campaign's scale reduced it; None: there was no scale."""
+    """As its file states it, before the campaign's scale and ``--replicates``; None: as it ran."""
     artifacts: Artifacts = field(default_factory=Artifacts)
     """What attempts left, verified before it is read."""
     beside: tuple[Results, ...] = ()
@@ -95,7 +95,7 @@ class Results:
 
     @property
     def stated_experiment(self) -> Experiment:
-        """The experiment with all its scales."""
+        """The experiment as its file states it, with all its scales and its own number of blocks."""
         return self.whole_experiment or self.experiment
 
     def levels(self, row: Mapping[str, Any]) -> dict[str, str]:
