@@ -95,7 +95,7 @@ class Results:
 
     @property
     def stated_experiment(self) -> Experiment:
-        """The experiment as its file states it, with all its scales and its own number of blocks."""
+        """The experiment as its file states it, with its scales and its own number of blocks."""
         return self.whole_experiment or self.experiment
 
     def levels(self, row: Mapping[str, Any]) -> dict[str, str]:
