@@ -72,10 +72,10 @@ class CampaignSamples:
         metric = leaf.metric or ANY_METRIC
         if (metric, leaf.items) not in self._read:
             self._read[metric, leaf.items] = self._samples(metric, leaf.items)
-        found = self._read[metric, leaf.items].get(treatment)
-        if found is None:
+        sample = self._read[metric, leaf.items].get(treatment)
+        if sample is None:
             raise self._absent(treatment)
-        return found
+        return sample
 
     def items(
         self, metric: str, treatment: TreatmentKey, experiment: str = ""
@@ -115,8 +115,8 @@ def of_quantity(quantity: Quantity, source: CampaignSamples) -> BlockBounds:
             return {block: _contrast(quantity, first[block], second[block]) for block in shared}
         case TrendValue(points=points, against=against):
             values = [of_quantity(point, source) for point in points]
-            others = [of_quantity(one, source) for one in against or ()]
-            shared = sorted(set.intersection(*(set(one) for one in [*values, *others])))
+            others = [of_quantity(point, source) for point in against or ()]
+            shared = sorted(set.intersection(*map(set, [*values, *others])))
             return {
                 block: _correlation([v[block] for v in values], [v[block] for v in others])
                 for block in shared
@@ -132,10 +132,10 @@ def of_quantity(quantity: Quantity, source: CampaignSamples) -> BlockBounds:
 def was_run(quantity: Quantity, source: CampaignSamples) -> bool:
     """Return whether every treatment of a quantity has a trial with an outcome."""
     try:
-        found = [source.sample(leaf, key) for leaf in leaves(quantity) for key in leaf.treatments]
+        used = [sample for leaf in leaves(quantity) for sample in _samples(leaf, source)]
     except AbsentError:
         return False
-    return all(sample.tally.recorded for sample in found)
+    return all(sample.tally.recorded for sample in used)
 
 
 def of_medians(quantity: Quantity, source: CampaignSamples) -> Bounds | None:
@@ -146,8 +146,8 @@ def of_medians(quantity: Quantity, source: CampaignSamples) -> Bounds | None:
             known = [{0: part} for part in parts if part]
             return _average(known)[0] if len(known) == len(parts) else None
         case ContrastValue(of=of, to=to):
-            one, other = of_medians(of, source), of_medians(to, source)
-            return _contrast(quantity, one, other) if one and other else None
+            first, second = of_medians(of, source), of_medians(to, source)
+            return _contrast(quantity, first, second) if first and second else None
     return None
 
 
@@ -190,8 +190,9 @@ def pseudo_values(quantity: Quantity, source: CampaignSamples) -> dict[int, floa
             shared = set.intersection(*map(set, parts))
             return {block: float(np.mean([part[block] for part in parts])) for block in shared}
         case ContrastValue(of=of, to=to):
-            one, other = pseudo_values(of, source), pseudo_values(to, source)
-            return {block: one[block] - other[block] for block in sorted(one.keys() & other.keys())}
+            first, second = pseudo_values(of, source), pseudo_values(to, source)
+            shared = first.keys() & second.keys()
+            return {block: first[block] - second[block] for block in sorted(shared)}
         case TrendValue() | KneeValue() | FlipValue():
             raise NoIntervalError("a trend, knee or flip has no variation")
 
@@ -210,7 +211,7 @@ def _of_sample(sample: Sample) -> BlockBounds:
 def _average(parts: Sequence[BlockBounds]) -> BlockBounds:
     if len(parts) == 1:
         return parts[0]
-    shared = sorted(set.intersection(*(set(part) for part in parts)))
+    shared = sorted(set.intersection(*map(set, parts)))
     ends = {block: [part[block] for part in parts] for block in shared}
     return {
         block: (

@@ -53,7 +53,7 @@ class CellLocation:
     highs: Location
     """The location of the upper bounds; the same object where all values are known."""
     scale: Scale
-    is_constant: bool
+    is_constant: bool = False
     """Whether all blocks have the same value."""
     values: Floats = field(default_factory=lambda: np.array([]))
     """Values of the blocks, on that scale; a trial that timed out counts with its limit. Empty
@@ -184,12 +184,11 @@ def _variation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
     pseudo = block_values.pseudo_values(quantity, source)
     values = np.array([*pseudo.values()])
     _require_values(values)
-    found: Location = location.mean(values)
+    mean = location.mean(values)
     return CellLocation(
-        found,
-        found,
+        mean,
+        mean,
         _relative(_scale(quantity)),
-        is_constant=False,
         values=values,
         blocks=(*pseudo,),
         of_medians=float(values.mean()),
@@ -199,10 +198,10 @@ def _variation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
 def from_values(cell: CellLocation, values: Floats, statistic: BlockStatistic) -> CellLocation:
     """Return a cell as other values of its blocks would locate it."""
     is_mean = statistic in {"mean", "variation"}
-    found: Location = location.mean(values) if is_mean else location.centre(values)
+    place: Location = location.mean(values) if is_mean else location.centre(values)
     middle = float(values.mean() if is_mean else np.median(values))
     numbers = tuple(range(1, values.size + 1))
-    return replace(cell, lows=found, highs=found, values=values, blocks=numbers, of_medians=middle)
+    return replace(cell, lows=place, highs=place, values=values, blocks=numbers, of_medians=middle)
 
 
 def _of_medians(
@@ -217,8 +216,8 @@ def _of_medians(
         return math.nan
     if statistic == "mean":
         return float(values.mean())
-    found = block_values.of_medians(quantity, source)
-    low, high = (math.nan, math.nan) if found is None else (_inner(end, scale) for end in found)
+    bounds = block_values.of_medians(quantity, source)
+    low, high = (math.nan, math.nan) if bounds is None else (_inner(end, scale) for end in bounds)
     return low if math.isfinite(low) and math.isclose(low, high) else float(np.median(values))
 
 
@@ -230,21 +229,21 @@ def ideal(quantity: Quantity, statistic: BlockStatistic, value: float, n: int) -
     """
     if statistic == "success":
         share = location.SuccessShare(n * (value > HALF), n)
-        return CellLocation(share, share, "plain", is_constant=False)
+        return CellLocation(share, share, "plain")
     if statistic == "violation":
         ends = np.zeros(n), np.ones(n)
         order = OrderViolation(*(reversed(ends) if value > HALF else ends))
-        return CellLocation(order, order, "plain", is_constant=False)
+        return CellLocation(order, order, "plain")
     scale = _scale(quantity) if statistic != "variation" else _relative(_scale(quantity))
     if statistic == "correlation":
         scale, value = "fisher", float(np.clip(value, -NEARLY_1, NEARLY_1))
     values = np.full(n, np.clip(_inner(value, scale), -FAR, FAR))
     if statistic in {"mean", "variation", "correlation"}:
         values += (1 + abs(values)) * 1e-6 * np.resize([-1.0, 1.0], n)  # no spread, no interval
-        found: Location = location.mean(values)
+        place: Location = location.mean(values)
     else:
-        found = _location(quantity, statistic, values)
-    return CellLocation(found, found, scale, is_constant=False)
+        place = _location(quantity, statistic, values)
+    return CellLocation(place, place, scale)
 
 
 def _far(scale: Scale) -> float:
@@ -276,26 +275,26 @@ def _success(quantity: Quantity, source: CampaignSamples) -> CellLocation:
     trials = sum(tally.ended for tally in tallies)
     if not trials:
         raise NoIntervalError("no trial has ended yet")
-    found = location.SuccessShare(sum(tally.completed for tally in tallies), trials)
-    return CellLocation(found, found, "plain", is_constant=False)
+    share = location.SuccessShare(sum(tally.completed for tally in tallies), trials)
+    return CellLocation(share, share, "plain")
 
 
 def _violation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
     """Locate the violation of the order that the first treatment of a contrast is better."""
     if not isinstance(quantity, ContrastValue):
         raise NoIntervalError("a violation needs two treatments")
-    of, to = (block_values.of_quantity(one, source) for one in (quantity.of, quantity.to))
-    shared = sorted(of.keys() & to.keys())
+    sides = [block_values.of_quantity(side, source) for side in (quantity.of, quantity.to)]
+    shared = sorted(set.intersection(*map(set, sides)))
     if not shared:
         raise NoIntervalError(NO_VALUES)
-    ends = [np.array([one[block] for block in shared]) for one in (of, to)]
+    ends = [np.array([bounds[block] for block in shared]) for bounds in sides]
     if not quantity.lower_is_better:
         ends = [-end[:, ::-1] for end in ends]
     (of_low, of_high), (to_low, to_high) = (end.T for end in ends)
     highs = OrderViolation(of_high, to_low)
     known = np.array_equal(of_low, of_high) and np.array_equal(to_low, to_high)
     lows = highs if known else OrderViolation(of_low, to_high)
-    constant = len(shared) > 1 and any(np.ptp(one) == 0 for one in (of_low, to_low))
+    constant = len(shared) > 1 and any(np.ptp(side) == 0 for side in (of_low, to_low))
     return CellLocation(lows, highs, "plain", is_constant=constant)
 
 
@@ -307,18 +306,18 @@ def _correlation(quantity: Quantity, source: CampaignSamples) -> CellLocation:
     bounds = [[block_values.of_quantity(point, source) for point in points] for points in sides]
     shared = sorted(set.intersection(*(set(point) for points in bounds for point in points)))
     points, against = (
-        np.array([_known(own, shared, one) for one, own in zip(side, found, strict=True)]).T
-        for side, found in zip(sides, bounds, strict=True)
+        np.array([_known(*point, shared) for point in zip(side, of_side, strict=True)]).T
+        for side, of_side in zip(sides, bounds, strict=True)
     )
     if quantity.against is None:
         against = np.tile(np.arange(len(quantity.points), dtype=float), (len(shared), 1))
     if not shared:
         raise NoIntervalError(NO_VALUES)
-    found = location.mean(shape_statistics.pseudo_values(points, against))
-    return CellLocation(found, found, "fisher", is_constant=False)
+    mean = location.mean(shape_statistics.pseudo_values(points, against))
+    return CellLocation(mean, mean, "fisher")
 
 
-def _known(bounds: BlockBounds, shared: Sequence[int], quantity: Quantity) -> Floats:
+def _known(quantity: Quantity, bounds: BlockBounds, shared: Sequence[int]) -> Floats:
     """Return a point's values by block, as logarithms where they are positive."""
     ends = np.array([bounds[block] for block in shared]).reshape(-1, 2)
     if not np.array_equal(ends[:, 0], ends[:, 1]):

@@ -111,10 +111,10 @@ def _ideal_verdicts(claim: CompiledClaim, blocks: int, parts: int) -> Iterator[s
     for value in (_point(claim.cell_region, in_range), _outside(claim.cell_region, in_range)):
         ideal = locations.ideal(cell.quantity, claim.stated.estimate, value, blocks)
         try:
-            found, _ = Estimator(claim, blocks, parts).estimate([CellSet([ideal], [{}], 0)])
+            estimate, _ = Estimator(claim, blocks, parts).estimate([CellSet([ideal], [{}], 0)])
         except NoIntervalError:
             continue
-        yield claim_verdict.rule(found, region(claim))
+        yield claim_verdict.rule(estimate, region(claim))
 
 
 def _point(region: Region, within: Region) -> float:

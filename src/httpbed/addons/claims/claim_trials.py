@@ -58,8 +58,8 @@ class ClaimsAddition(CampaignAddition):
         for cells in wanted:
             for key in cells.treatments:
                 blocks[key] = max(blocks.get(key, 0), min(cells.blocks, whole.blocks))
-        short = [one for one in wanted if one.blocks > whole.blocks]
-        short.sort(key=lambda one: one.blocks)
+        short = [cells for cells in wanted if cells.blocks > whole.blocks]
+        short.sort(key=lambda cells: cells.blocks)
         return NeededTrials(
             blocks=blocks,
             left_out=tuple(
@@ -67,7 +67,7 @@ class ClaimsAddition(CampaignAddition):
                     {claim.stated.id for claim in every} - {claim.stated.id for claim in complete}
                 )
             ),
-            short={one.claim: one.blocks for one in short},
+            short={cells.claim: cells.blocks for cells in short},
         )
 
 
@@ -79,7 +79,7 @@ def _wanted(whole: Experiment, complete: Sequence[CompiledClaim]) -> Iterator[_W
     for claim in complete:
         used = claim.treatments()[""]
         yield _Wanted(claim.stated.id, used, claim_outlook.to_settle(claim))
-        for combined in (one for one in whole.claims if claim.stated.id in one.parts):
+        for combined in (stated for stated in whole.claims if claim.stated.id in stated.parts):
             blocks = claim_outlook.to_settle(claim, len(combined.parts))
             yield _Wanted(combined.id, used, blocks)
 

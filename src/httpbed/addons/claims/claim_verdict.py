@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -161,59 +161,58 @@ class Estimator:
     parts: int = 1
     """Number of claims that share the error rate."""
 
-    def estimate(self, sets: Sequence[CellSet]) -> tuple[ClaimEstimate, tuple[CellValue, ...]]:
+    def estimate(self, measured: Sequence[CellSet]) -> tuple[ClaimEstimate, tuple[CellValue, ...]]:
         """Return the estimate and its cells.
 
         Raises:
             TooFewBlocksError: A single cell has too few blocks.
         """
-        cells = [repetition.located(one.present) for one in sets]
-        side = max(side_of(cell, self.parts) for cell in cells)
-        bracket = self._bracket(cells, [one.missing for one in sets], side)
-        values = [*self._cell_values(cells, sets)] if sum(map(len, cells)) > 1 else []
-        return self._estimate(sets, cells, bracket, side), tuple(values)
+        sets = [
+            replace(cell_set, present=repetition.located(cell_set.present)) for cell_set in measured
+        ]
+        side = max(side_of(cell_set.present, self.parts) for cell_set in sets)
+        estimate = self._estimate(sets, self._bracket(sets, side), side)
+        has_several = sum(len(cell_set.present) for cell_set in sets) > 1
+        return estimate, tuple(self._cell_values(sets)) if has_several else ()
 
-    def _bracket(
-        self, sets: Sequence[Sequence[CellLocation]], missing: Sequence[int], side: float
-    ) -> Bracket:
+    def _bracket(self, sets: Sequence[CellSet], side: float) -> Bracket:
         """Return the statistic over cells with its bounds; of two sets, their difference."""
         if len(sets) == 1:
-            return self._aggregated(sets[0], missing[0], side)
-        terms = [
-            self._aggregated(one, lacking, side / 2)
-            for one, lacking in zip(sets, missing, strict=True)
-        ]
-        whole = _difference(*terms)
-        if any(missing) or not all(map(_have_values, sets)):
+            return self._aggregated(sets[0], side)
+        whole = _difference(*(self._aggregated(cell_set, side / 2) for cell_set in sets))
+        cells, subtracted = (cell_set.present for cell_set in sets)
+        has_all = not any(cell_set.missing for cell_set in sets)
+        if not (has_all and _have_values(cells) and _have_values(subtracted)):
             return whole
         if self.claim.aggregate == "share":
             numbers = [
-                repetition.number_inside(one, self.claim.cell_region, self.loads) for one in sets
+                repetition.number_inside(of_set, self.claim.cell_region, self.loads)
+                for of_set in (cells, subtracted)
             ]
-            sizes = len(sets[0]), len(sets[1])
+            sizes = len(cells), len(subtracted)
             return Bracket(whole.value, *repetition.difference(numbers[0], numbers[1], sizes, side))
         if self.claim.aggregate == "largest":
-            drawn = [repetition.draws(one, stream) for stream, one in enumerate(sets)]
-            pairs = itertools.product(*drawn)
-            differences = [one.max(axis=1) - other.max(axis=1) for one, other in pairs]
+            priors = itertools.product(repetition.draws(cells, 0), repetition.draws(subtracted, 1))
+            differences = [drawn.max(axis=1) - other.max(axis=1) for drawn, other in priors]
             return Bracket(whole.value, *_hull(differences, side))
         return whole
 
-    def _aggregated(self, cells: Sequence[CellLocation], missing: int, side: float) -> Bracket:
-        claim = self.claim
+    def _aggregated(self, cell_set: CellSet, side: float) -> Bracket:
+        claim, cells = self.claim, cell_set.present
         if claim.aggregate == "largest":
-            return self._largest(cells, missing, side)
+            return self._largest(cell_set, side)
         if claim.aggregate == "every" and not _counts_every(claim):
             (cell,) = cells
             return Bracket(cell.value, cell.low(side), cell.high(side))
         if claim.aggregate == "every" or not _have_values(cells):
-            return self._scaled(cells, missing, *_certain(cells, claim.cell_region, side))
+            return self._scaled(cell_set, *_certain(cells, claim.cell_region, side))
         loads = None if claim.stated.rank_of else self.loads
         number = repetition.number_inside(cells, claim.cell_region, loads)
-        return self._scaled(cells, missing, number.low(side), number.high(side))
+        return self._scaled(cell_set, number.low(side), number.high(side))
 
-    def _scaled(self, cells: Sequence[CellLocation], missing: int, low: int, high: int) -> Bracket:
+    def _scaled(self, cell_set: CellSet, low: int, high: int) -> Bracket:
         """Return a number of cells, or their share; a missing cell may lie in the region or not."""
+        cells, missing = cell_set.present, cell_set.missing
         inside = sum(self.claim.cell_region.contains(self._value(cell).value) for cell in cells)
         if self.claim.aggregate == "share":
             total = len(cells) + missing
@@ -221,15 +220,16 @@ class Estimator:
         offset = self.claim.offset
         return Bracket(Bounded(float(inside + offset)), low + offset, high + missing + offset)
 
-    def _largest(self, cells: Sequence[CellLocation], missing: int, side: float) -> Bracket:
+    def _largest(self, cell_set: CellSet, side: float) -> Bracket:
         """Return the largest value of the cells, and bounds on it."""
+        cells = cell_set.present
         value = max((cell.value for cell in cells), key=lambda bounded: bounded.value)
         # The lower end holds for any cell, the upper one for all.
         low = max(cell.low(side / len(cells)) for cell in cells)
         high = max(cell.high(side) for cell in cells)
         if len(cells) > 1 and _have_values(cells) and self.claim.stated.take != "spread":
             low, high = _hull([draw.max(axis=1) for draw in repetition.draws(cells)], side)
-        return Bracket(value, low, math.inf if missing else high)
+        return Bracket(value, low, math.inf if cell_set.missing else high)
 
     def _value(self, cell: CellLocation) -> Bounded:
         """Return the value by which a cell counts: a share's is what the medians give."""
@@ -238,25 +238,17 @@ class Estimator:
             return Bounded(cell.shown(cell.of_medians))
         return cell.value
 
-    def _cell_values(
-        self, cells: Sequence[Sequence[CellLocation]], sets: Sequence[CellSet]
-    ) -> Iterator[CellValue]:
-        for one, located in zip(sets, cells, strict=True):
-            for cell, levels in zip(located, one.levels, strict=True):
+    def _cell_values(self, sets: Sequence[CellSet]) -> Iterator[CellValue]:
+        for cell_set in sets:
+            for cell, levels in zip(cell_set.present, cell_set.levels, strict=True):
                 side, value = _shared(cell.least_p, 1), self._value(cell)
                 is_inside = self.claim.cell_region.contains(value.value)
                 yield CellValue(levels, value, cell.low(side), cell.high(side), is_inside)
 
-    def _estimate(
-        self,
-        sets: Sequence[CellSet],
-        cells: Sequence[Sequence[CellLocation]],
-        bracket: Bracket,
-        side: float,
-    ) -> ClaimEstimate:
-        present = [cell for one in cells for cell in one]
+    def _estimate(self, sets: Sequence[CellSet], bracket: Bracket, side: float) -> ClaimEstimate:
+        present = [cell for cell_set in sets for cell in cell_set.present]
         sizes = [cell.n for cell in present]
-        missing = sum(one.missing for one in sets)
+        missing = sum(cell_set.missing for cell_set in sets)
         return ClaimEstimate(
             value=bracket.value,
             low=bracket.low,
@@ -268,7 +260,7 @@ class Estimator:
             is_constant=any(cell.is_constant for cell in present),
             unit=CELLS if _counts_every(self.claim) else self.claim.unit,
             is_equal=not missing and self._is_equal(present, bracket, side),
-            not_run=sum(one.not_run for one in sets),
+            not_run=sum(cell_set.not_run for cell_set in sets),
         )
 
     def _is_equal(self, cells: Sequence[CellLocation], bracket: Bracket, side: float) -> bool:
@@ -309,13 +301,13 @@ def _hull(draws: Sequence[Floats], side: float) -> tuple[float, float]:
     return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
 
 
-def _difference(one: Bracket, other: Bracket) -> Bracket:
+def _difference(bracket: Bracket, subtracted: Bracket) -> Bracket:
     """Return a difference; bounds on both of its terms may leave it on either side."""
     opposite: Mapping[Beyond, Beyond] = {">": "<", "<": ">", "?": "?", "": ""}
-    sides = {one.value.beyond, opposite[other.value.beyond]} - {""}
+    sides = {bracket.value.beyond, opposite[subtracted.value.beyond]} - {""}
     beyond: Beyond = "?" if len(sides) > 1 else next(iter(sides), "")
-    value = Bounded(one.value.value - other.value.value, beyond)
-    return Bracket(value, one.low - other.high, one.high - other.low)
+    value = Bounded(bracket.value.value - subtracted.value.value, beyond)
+    return Bracket(value, bracket.low - subtracted.high, bracket.high - subtracted.low)
 
 
 def false_hypotheses(p_values: Floats, side: float) -> int:

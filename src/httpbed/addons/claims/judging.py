@@ -192,9 +192,15 @@ class _Judge:
         if verdict != combined(seen, seen):
             settle.append(least := self._least_blocks([part.stated for part in parts]))
             reasons += f"; {len(parts)} parts share the error rate, so each needs {least} blocks"
-        most = None if None in settle else max((one for one in settle if one), default=None)
-        used = frozenset[TreatmentKey]().union(*(judgement.treatments for judgement in in_arm))
-        return ArmJudgement(name, verdict, reasons, None, most, used, _used_elsewhere(in_arm))
+        most = None if None in settle else max(filter(None, settle), default=None)
+        return ArmJudgement(
+            name,
+            verdict,
+            reasons,
+            blocks_to_settle=most,
+            treatments=frozenset[TreatmentKey]().union(*(part.treatments for part in in_arm)),
+            elsewhere=_used_elsewhere(in_arm),
+        )
 
     def _least_blocks(self, parts: Sequence[StatedClaim]) -> int:
         """Return the fewest blocks with which claims that share the error rate can be settled."""
@@ -206,28 +212,33 @@ class _Judge:
             claim = compiled_claim.compile_claim(stated, self._design)
         except TableProblemsError as error:
             return ArmJudgement(name, "not run", f"the campaign has no such trials: {error}")
-        elsewhere = claim.treatments()
-        own_values = elsewhere.pop("")
+        used = claim.treatments()
+        elsewhere = {experiment: keys for experiment, keys in used.items() if experiment}
         if claim.unknown:
             reason = "; ".join(map(self._needs, claim.unknown))
-            return ArmJudgement(name, "not run", reason, treatments=own_values)
-        if reason := self._selection({"": own_values, **elsewhere}):
-            return ArmJudgement(name, "open", reason, treatments=own_values, elsewhere=elsewhere)
+            return ArmJudgement(name, "not run", reason, treatments=used[""])
+        judgement = ArmJudgement(name, "open", treatments=used[""], elsewhere=elsewhere)
+        if reason := self._selection(used):
+            return replace(judgement, reason=reason)
         estimator = Estimator(claim, self._loads, parts)
         try:
             wanted = [claim.cells, claim.subtracted] if claim.subtracted else [claim.cells]
             sets = [self._set(claim, cells) for cells in wanted]
             estimate, cells = estimator.estimate(sets)
         except NoIntervalError as error:
-            verdict: ClaimVerdict = "not run" if isinstance(error, AbsentError) else "open"
-            return ArmJudgement(
-                name, verdict, str(error), treatments=own_values, elsewhere=elsewhere
-            )
+            absent = isinstance(error, AbsentError)
+            return replace(judgement, verdict="not run" if absent else "open", reason=str(error))
         verdict = claim_verdict.rule(estimate, claim_verdict.region(claim))
         is_wanted = self._outlook and verdict == "open"
         settle = outlooks.blocks_to_settle(estimator, sets) if is_wanted else None
-        side = _side(claim, estimate, cells) if verdict == "contradicted" else ""
-        return ArmJudgement(name, verdict, "", estimate, settle, own_values, elsewhere, cells, side)
+        return replace(
+            judgement,
+            verdict=verdict,
+            estimate=estimate,
+            blocks_to_settle=settle,
+            cells=cells,
+            side=_side(claim, estimate, cells) if verdict == "contradicted" else "",
+        )
 
     def _selection(self, used: Mapping[str, frozenset[TreatmentKey]]) -> str:
         """Name the arms whose invalid attempts exceed the others'; empty if there are none."""
@@ -248,17 +259,17 @@ class _Judge:
         not_run = 0
         for cell in wanted:
             try:
-                found = locations.locate(cell.quantity, claim.stated.estimate, self._samples)
+                location = locations.locate(cell.quantity, claim.stated.estimate, self._samples)
             except NoIntervalError as error:
                 not_run += not block_values.was_run(cell.quantity, self._samples)
                 lacking.append(error)
             else:
-                present.append((found, cell))
+                present.append((location, cell))
         if not present:
             raise AbsentError(str(lacking[0])) if not_run else lacking[0]
         # A cell whose trials failed counts as missing, so that the others are still judged.
         least = claim_verdict.least_blocks([location for location, _ in present])
-        judged = [one for one in present if one[0].n >= least] or present
+        judged = [located for located in present if located[0].n >= least] or present
         return CellSet(
             [location for location, _ in judged],
             [cell.levels for _, cell in judged],
