@@ -33,7 +33,7 @@ from httpbed.experiment.factorial import (
     Scale,
     ScaleName,
 )
-from httpbed.experiment.metric import METRICS
+from httpbed.experiment.metric import DEFAULT_METRIC, METRICS
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable, StatedTables
 
@@ -127,7 +127,7 @@ FactorLevels = Annotated[
 class ReportOptions(Value):
     """What the report shows first."""
 
-    metric: Literal[tuple(METRICS)] = "request_time"  # type: ignore[valid-type]
+    metric: Literal[tuple(METRICS)] = DEFAULT_METRIC  # type: ignore[valid-type]
     """The metric of the main table."""
     base: dict[FactorName, str] = Field(default_factory=dict)
     """Levels of the base treatment. Within each condition, the other treatments are compared with

@@ -102,6 +102,21 @@ class ServerRole(Role):
     """Further hosts that run the same server. The last proxy balances the load over all of them."""
 
 
+class Hop(Value):
+    """One client and server next to each other on a request's path, and their HTTP version."""
+
+    client: str
+    """Name of the part that sends the requests: the client, or a proxy as a client."""
+    server: str
+    """Name of the part that answers them: a proxy, or the server."""
+    http_version: HttpVersion
+
+    @property
+    def transport(self) -> Transport:
+        """The transport protocol below HTTP."""
+        return transport_below(self.http_version)
+
+
 class Roles(Value):
     """The client, the proxies and the server."""
 
@@ -134,36 +149,26 @@ class Roles(Value):
         """Map each part's name to its host."""
         return {name: host for name, _, host in self.parts()}
 
-
-class Hop(Value):
-    """One client and server next to each other on a request's path, and their HTTP version."""
-
-    client: str
-    """Name of the part that sends the requests: the client, or a proxy as a client."""
-    server: str
-    """Name of the part that answers them: a proxy, or the server."""
-    http_version: HttpVersion
-
-    @property
-    def transport(self) -> Transport:
-        """The transport protocol below HTTP."""
-        return transport_below(self.http_version)
-
-
-def hops(roles: Roles, prefix: str = "") -> list[Hop]:
-    """Return the hops from the client to the servers; the last proxy has one to each server."""
-    names = [f"{prefix}{name}" for name, _, _ in roles.parts()]
-    chain, servers = names[: 1 + len(roles.proxies)], names[1 + len(roles.proxies) :]
-    versions: list[HttpVersion] = [
-        roles.client.http_version,
-        *(proxy.http_version for proxy in roles.proxies),
-    ]
-    between = [
-        Hop(client=client, server=server, http_version=version)
-        for client, server, version in zip(chain, chain[1:], versions, strict=False)
-    ]
-    last = [Hop(client=chain[-1], server=server, http_version=versions[-1]) for server in servers]
-    return [*between, *last]
+    def hops(self, prefix: str = "") -> list[Hop]:
+        """Return the hops from the client to the servers; the last proxy has one to each server."""
+        names = [f"{prefix}{name}" for name, _, _ in self.parts()]
+        chain, servers = names[: 1 + len(self.proxies)], names[1 + len(self.proxies) :]
+        versions: list[HttpVersion] = [
+            self.client.http_version,
+            *(proxy.http_version for proxy in self.proxies),
+        ]
+        between = [
+            Hop(client=client, server=server, http_version=version)
+            for client, server, version in zip(chain, chain[1:], versions, strict=False)
+        ]
+        last_version = versions[-1]
+        return [
+            *between,
+            *(
+                Hop(client=chain[-1], server=server, http_version=last_version)
+                for server in servers
+            ),
+        ]
 
 
 # Hand-overs, as far as the core knows them: the client leaves a link and continues on the next.

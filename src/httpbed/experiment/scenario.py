@@ -16,15 +16,11 @@ from httpbed.base.value import Value
 from httpbed.experiment import workload_kinds
 from httpbed.experiment.roles import (
     HANDOVER_MODELS,
-    ClientRole,
     HandoverTable,
     Hop,
-    ProxyRole,
     Role,
     Roles,
-    ServerRole,
     TcpBuffers,
-    hops,
 )
 from httpbed.experiment.topology import Link, Route, Topology
 from httpbed.experiment.workload import Workload
@@ -39,21 +35,13 @@ else:
     """The table ``[handover]``, as an addon reads it."""
 
 
-class Competitor(Value):
-    """Another client and server that use the network at the same time."""
+class Competitor(Roles):
+    """Another client, with its proxies and server, that uses the network at the same time."""
 
-    client: ClientRole
-    proxies: list[ProxyRole] = Field(default_factory=list, max_length=8)
-    """Reverse proxies between them, in the order in which a request passes them."""
-    server: ServerRole
     workload: StatedWorkload | None = None
     """What the competitor fetches. Default: the scenario's workload."""
     after: Annotated[Seconds, Field(ge=0)] = 0.0
     """Start of the competitor, as time after the client's start."""
-
-    def roles(self) -> Roles:
-        """Return the competitor's client, proxies and server."""
-        return Roles(client=self.client, proxies=self.proxies, server=self.server)
 
 
 @dataclass(frozen=True)
@@ -78,7 +66,7 @@ class ClientGroup:
 
     def hops(self) -> list[Hop]:
         """List the hops of the client's requests."""
-        return hops(self.roles, self.prefix)
+        return self.roles.hops(self.prefix)
 
 
 class Scenario(Value):
@@ -97,19 +85,12 @@ class Scenario(Value):
 
     @model_validator(mode="after")
     def _is_connected(self) -> Scenario:
-        unknown = [*self._unknown_hosts(), *self._crowded_hosts(), *self._unknown_links()]
-        mistakes = unknown or [
-            *self._unreachable(),
-            *self._dead_ends(),
-            *(
-                (
-                    *self._other_route(),
-                    *self.handover.mistakes(self.topology, self.hosts, self.workload),
-                )
-                if self.handover
-                else ()
-            ),
-        ]
+        mistakes = [*self._unknown_hosts(), *self._crowded_hosts(), *self._unknown_links()]
+        if not mistakes:
+            mistakes = [*self._unreachable(), *self._dead_ends()]
+            if self.handover:
+                mistakes += self._other_route()
+                mistakes += self.handover.mistakes(self.topology, self.hosts, self.workload)
         if mistakes:
             raise ValueError("; ".join(mistakes))
         return self
@@ -119,9 +100,12 @@ class Scenario(Value):
         """The measured client's group, then that of each competitor."""
         competitors = (
             ClientGroup(
-                f"competitor-{number}-", one.roles(), one.workload or self.workload, one.after
+                f"competitor-{number}-",
+                competitor,
+                competitor.workload or self.workload,
+                competitor.after,
             )
-            for number, one in enumerate(self.competitors, start=1)
+            for number, competitor in enumerate(self.competitors, start=1)
         )
         return (ClientGroup("", self.roles, self.workload), *competitors)
 
@@ -237,7 +221,7 @@ class Scenario(Value):
             for place in self.bodies_route(hop, group.workload)
         )
         passed = self.bodies_route(self.hops()[0], self.workload)
-        return min(passed, key=lambda one: (self._mean_bit_s(*one) or math.inf) / used[one])
+        return min(passed, key=lambda place: (self._mean_bit_s(*place) or math.inf) / used[place])
 
     def _mean_bit_s(self, link: int, direction: int) -> int | None:
         return self.topology.links[link].directions()[direction].mean_bit_s()
@@ -259,7 +243,7 @@ class Scenario(Value):
         is_balanced = bool(self.roles.server.also_on)
         rates = [
             self.topology.links[link].rates(direction)
-            for hop in hops(self.roles)
+            for hop in self.roles.hops()
             if not (is_balanced and hop.server.startswith("server"))
             for link, direction in self.bodies_route(hop, self.workload)
         ]
@@ -272,7 +256,7 @@ class Scenario(Value):
         """
         rates = [
             self._mean_bit_s(index, direction)
-            for hop in hops(self.roles)
+            for hop in self.roles.hops()
             for index, direction in self.bodies_route(hop, self.workload)
         ]
         limits = [rate for rate in rates if rate]

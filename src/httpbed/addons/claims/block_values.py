@@ -25,7 +25,7 @@ from httpbed.addons.claims.cell_builder import (
     leaves,
 )
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
-from httpbed.experiment.metric import ItemStatistic
+from httpbed.experiment.metric import DEFAULT_METRIC, ItemStatistic
 from httpbed.results.location import NoIntervalError
 from httpbed.results.sample import Sample, named_items, samples, samples_of_items
 from httpbed.store.results import Results
@@ -39,10 +39,6 @@ MIN_PSEUDO_VALUES = 3
 
 class AbsentError(NoIntervalError):
     """The campaign has no such treatment."""
-
-
-ANY_METRIC = "request_time"
-"""Outcomes are counted with the sample of any metric."""
 
 
 class CampaignSamples:
@@ -69,7 +65,7 @@ class CampaignSamples:
         if leaf.experiment:
             other = self._others[leaf.experiment]
             return other.sample(replace(leaf, experiment=""), treatment)
-        metric = leaf.metric or ANY_METRIC
+        metric = leaf.metric or DEFAULT_METRIC  # outcomes are counted with any
         if (metric, leaf.items) not in self._read:
             self._read[metric, leaf.items] = self._samples(metric, leaf.items)
         sample = self._read[metric, leaf.items].get(treatment)
