@@ -34,20 +34,6 @@ CALM_CLOCK = "--clock virtual does not depend on other programs"
 
 
 @dataclass(frozen=True)
-class RunProgress:
-    """How many trials of a run are finished, and when the others will be."""
-
-    done: int
-    total: int
-    lasted_s: float
-    """Since the run began."""
-    left_s: float
-    """If the other trials take as long as those that are finished."""
-    part: str | None = None
-    """The part of the run that this trial completed, if it did."""
-
-
-@dataclass(frozen=True)
 class RunParts:
     """The parts of a run that end one after the other."""
 
@@ -77,16 +63,26 @@ class Pace:
     total: int
     parts: RunParts
     began_s: float
+    lasted_s: float = 0.0
+    """From the beginning of the run to the last trial that finished."""
     _done: Counter[str] = field(default_factory=Counter)
 
-    def finish(self, attempt: Attempt, now_s: float) -> RunProgress:
-        """Count a trial that is not retried."""
+    @property
+    def done(self) -> int:
+        """Number of finished trials."""
+        return self._done.total()
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the end, if the other trials take as long as those that are finished."""
+        return self.lasted_s / self.done * (self.total - self.done)
+
+    def finish(self, attempt: Attempt, now_s: float) -> str | None:
+        """Count a trial that is not retried; return the part of the run that is complete now."""
         part = self.parts.name(attempt.trial)
         self._done[part] += 1
-        done, lasted_s = self._done.total(), now_s - self.began_s
-        left_s = lasted_s / done * (self.total - done)
-        completed = part if self._done[part] == self.parts.sizes.get(part) else None
-        return RunProgress(done, self.total, lasted_s, left_s, completed)
+        self.lasted_s = now_s - self.began_s
+        return part if self._done[part] == self.parts.sizes.get(part) else None
 
 
 @dataclass
@@ -270,17 +266,17 @@ class Reporter(LiveBar):
         if progress.retried:
             return
         now = time.monotonic()
-        how_far = self._pace.finish(attempt, now)
+        part = self._pace.finish(attempt, now)
         if self.is_live:
             self.advance()
-            self._bar.update(self._task, left=_left(how_far.left_s))
-        elif how_far.part is not None or now - self._printed >= MAX_SILENCE_S:
+            self._bar.update(self._task, left=_left(self._pace))
+        elif part is not None or now - self._printed >= MAX_SILENCE_S:
             self._printed = now
-            self._print_line(_line(how_far))
-        if self._answer and how_far.part is not None and how_far.done < how_far.total:
+            self._print_line(_line(self._pace, part))
+        if self._answer and part is not None and self._pace.done < self._pace.total:
             # Statistics take seconds to import, in which the event loop starts further trials.
             loop = asyncio.get_running_loop()
-            loop.run_in_executor(None, self._print_answer, self._answer, how_far.part)
+            loop.run_in_executor(None, self._print_answer, self._answer, part)
 
     def _print_answer(self, answer: Callable[[str], Iterable[str]], part: str) -> None:
         for line in answer(part):
@@ -305,16 +301,15 @@ class Reporter(LiveBar):
             echo(text, err=True)
 
 
-def _line(how_far: RunProgress) -> str:
-    part = "" if how_far.part is None else f"{how_far.part} done, "
-    lasted = units.format_long_duration(how_far.lasted_s)
-    is_left = how_far.done < how_far.total
-    rest = _left(how_far.left_s) if is_left else "all done"
-    return f"{part}{how_far.done} of {how_far.total} trials in {lasted}, {rest}"
+def _line(pace: Pace, part: str | None) -> str:
+    completed = "" if part is None else f"{part} done, "
+    lasted = units.format_long_duration(pace.lasted_s)
+    rest = _left(pace) if pace.done < pace.total else "all done"
+    return f"{completed}{pace.done} of {pace.total} trials in {lasted}, {rest}"
 
 
-def _left(seconds: float | None) -> str:
-    return "" if seconds is None else f"about {units.format_long_duration(seconds)} left"
+def _left(pace: Pace) -> str:
+    return f"about {units.format_long_duration(pace.left_s)} left"
 
 
 def named(levels: Mapping[str, str]) -> str:

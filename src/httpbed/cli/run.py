@@ -166,11 +166,8 @@ def execute(
     ready = campaign_setup.prepare(loaded, catalog, chosen, say=say)
     elsewhere = executor(chosen)
     with campaign_run.opened(ready, directory, jobs=chosen.jobs, say=say) as opened:
-        run, parts, answer = (
-            replace(opened, is_kept=is_kept),
-            RunParts.blocks(opened.pending_trials),
-            None,
-        )
+        run, answer = replace(opened, is_kept=is_kept), None
+        parts = RunParts.blocks(opened.pending_trials)
         if answers_early and early_answers.apply_to(loaded):
             pending, parts = early_answers.by_condition(opened.pending, loaded)
             run = replace(run, pending=pending)
