@@ -129,8 +129,8 @@ def obstacle_to_virtual(
     from httpbed.trial.addition import clock as clock_of  # --help needs no trial
 
     clock = clock_of(VIRTUAL)
-    for one in CAMPAIGN_ADDITIONS.provided():
-        one.refuse(in_virtual, settings)
+    for campaign_addition in CAMPAIGN_ADDITIONS.provided():
+        campaign_addition.refuse(in_virtual, settings)
     preparation.require_machine(in_virtual)
     clock.require_congestion(in_virtual.tcp_controls())
     durations = expected(real, catalog)
@@ -180,35 +180,36 @@ def expected(loaded: LoadedExperiment, catalog: Catalog) -> list[ExpectedTreatme
     return [treatment(trial) for trial in loaded.first_trials()]
 
 
-def real(found: Iterable[ExpectedTreatment]) -> str:
+def real(treatments: Iterable[ExpectedTreatment]) -> str:
     """Write the duration of all trials in real time."""
-    return about(real_s(found))
+    return about(real_s(treatments))
 
 
-def real_s(found: Iterable[ExpectedTreatment]) -> float:
+def real_s(treatments: Iterable[ExpectedTreatment]) -> float:
     """Return the seconds of all trials in real time, one after another."""
-    return sum(treatment.blocks * treatment.real_s for treatment in found)
+    return sum(treatment.blocks * treatment.real_s for treatment in treatments)
 
 
-def cpu_s(clock: TrialClock, found: Iterable[ExpectedTreatment]) -> float:
+def cpu_s(clock: TrialClock, treatments: Iterable[ExpectedTreatment]) -> float:
     """Return the CPU seconds of all trials by another clock."""
-    return sum(treatment.blocks * _trial_cpu_s(clock, treatment) for treatment in found)
+    return sum(treatment.blocks * _trial_cpu_s(clock, treatment) for treatment in treatments)
 
 
-def _trial_cpu_s(clock: TrialClock, one: ExpectedTreatment) -> float:
-    return clock.cpu_s(one.first.scenario(), one.share, in_browser=one.in_browser)
+def _trial_cpu_s(clock: TrialClock, treatment: ExpectedTreatment) -> float:
+    scenario = treatment.first.scenario()
+    return clock.cpu_s(scenario, treatment.share, in_browser=treatment.in_browser)
 
 
-def by(clock: TrialClock, expected: list[ExpectedTreatment]) -> Iterator[str]:
+def by(clock: TrialClock, treatments: list[ExpectedTreatment]) -> Iterator[str]:
     """Write the duration by another clock, and where that is slower than real time."""
-    took = [(treatment, _trial_cpu_s(clock, treatment)) for treatment in expected]
-    whole_s, cpus = sum(one.blocks * trial_s for one, trial_s in took), run_settings.cpus()
+    whole_s, cpus = cpu_s(clock, treatments), run_settings.cpus()
     side_by_side = f", {about(whole_s / cpus)} on {cpus} CPUs" if cpus > 1 else ""
     yield f"in {clock.name} time (--clock {clock.name}): {about(whole_s)} of one CPU{side_by_side}"
+    took = [(treatment, _trial_cpu_s(clock, treatment)) for treatment in treatments]
     slower = [
-        (one, trial_s)
-        for one, trial_s in took
-        if trial_s > SLOWER * one.real_s and trial_s - one.real_s > clock.start_s
+        (treatment, trial_s)
+        for treatment, trial_s in took
+        if trial_s > SLOWER * treatment.real_s and trial_s - treatment.real_s > clock.start_s
     ]
     if slower:
         worst, trial_s = max(slower, key=lambda pair: pair[1] / pair[0].real_s)
@@ -216,7 +217,7 @@ def by(clock: TrialClock, expected: list[ExpectedTreatment]) -> Iterator[str]:
         such = f" ({levels})" if levels else ""
         longest = units.format_long_duration
         yield (
-            f"note: {clock.name} time is slower than real time for {len(slower)} of {len(expected)}"
+            f"note: {clock.name} time is slower than real time for {len(slower)} of {len(took)}"
             f" treatments: a guest has one CPU for all programs and packets; at worst{such} a trial"
             f" takes {longest(trial_s)} of CPU in place of {longest(worst.real_s)}"
         )

@@ -33,8 +33,9 @@ def by_condition(work: Sequence[Work], loaded: LoadedExperiment) -> tuple[list[W
     def condition(trial: Trial) -> str:
         return _condition(trial.levels, network)
 
-    ordered = sorted(work, key=lambda one: conditions.index(condition(one[0])))
-    return ordered, RunParts.by(condition, (trial for trial, _ in work))
+    trials = [trial for trial, _ in work]
+    ordered = sorted(work, key=lambda item: conditions.index(condition(item[0])))
+    return ordered, RunParts.by(condition, trials)
 
 
 def answer(directory: Path, condition: str) -> Iterator[str]:
@@ -45,9 +46,9 @@ def answer(directory: Path, condition: str) -> Iterator[str]:
 
     results = query.read(directory)
     findings = find(results)
-    for one in findings.conditions:
-        if named(one.levels) == condition:
-            alone = replace(findings, conditions=(one,))
+    for found in findings.conditions:
+        if named(found.levels) == condition:
+            alone = replace(findings, conditions=(found,))
             for sentence in answer_of(alone, results.document, with_link=False):
                 yield f"answer: {sentence}"
 

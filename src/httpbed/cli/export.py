@@ -96,7 +96,7 @@ def command(
     provided = EXPORTS.provided()
     if archive:
         others = [f"--{name}" for name, on in chosen.items() if on] + ["--format"] * bool(kind)
-        _archive(directories, _archive_folder(others, output), as_json=as_json)
+        _archive(directories, output, others, as_json=as_json)
         return
     form = next(
         (export for export in provided if chosen.get(export.name) or kind in export.formats), None
@@ -136,10 +136,14 @@ def _read(directories: Sequence[Path], mistakes: list[Mistake]) -> list[Results]
     with collected(mistakes):
         campaigns = options.read_campaigns(directories)
     require_none(mistakes)
-    for one in campaigns:
-        for line in layout.damage_lines(one.damaged, one.directory):
+    for results in campaigns:
+        for line in layout.damage_lines(results.damaged, results.directory):
             echo(f"note: {line}", err=True)
-    lost = [one.directory for one in campaigns if one.damaged and not one.trials.num_rows]
+    lost = [
+        results.directory
+        for results in campaigns
+        if results.damaged and not results.trials.num_rows
+    ]
     for directory in lost:
         echo(f"{directory}: nothing to export, because every attempt is damaged", err=True)
     if lost:
@@ -185,21 +189,20 @@ def _added(
         echo(line, err=True)
 
 
-def _archive_folder(others: Sequence[str], output: Path | None) -> Path:
+def _archive(
+    directories: tuple[Path, ...], output: Path | None, others: Sequence[str], *, as_json: bool
+) -> None:
+    """Write campaigns as one; ``others`` are options that choose another form."""
+    from httpbed.report.phrasing import listed
+    from httpbed.store import archive
+
     mistakes = [Mistake(name, "--archive writes a campaign", "omit it") for name in others]
     if output is None:
         reason = "is missing: --archive writes a campaign into a folder"
         mistakes.append(Mistake("-o", reason, "add -o FOLDER, new or empty"))
+    mistakes += options.named_twice(directories)
     if mistakes or output is None:
         raise ConfigError(mistakes)
-    return output
-
-
-def _archive(directories: tuple[Path, ...], output: Path, *, as_json: bool) -> None:
-    from httpbed.report.phrasing import listed
-    from httpbed.store import archive
-
-    require_none(options.named_twice(directories))
     merged = archive.merge(directories, output)
     if as_json:
         echo(json.dumps(_archive_values(merged, output)))

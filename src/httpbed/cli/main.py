@@ -372,7 +372,7 @@ class Termination:
     @contextmanager
     def handled(self) -> Iterator[None]:
         """Handle SIGTERM and SIGHUP, unless the parent process ignores them, as nohup does."""
-        handled = [one for one in _HANDLED if signal.getsignal(one) == signal.SIG_DFL]
+        handled = [number for number in _HANDLED if signal.getsignal(number) == signal.SIG_DFL]
         for number in handled:
             signal.signal(number, self._end)
         try:

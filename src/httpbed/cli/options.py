@@ -107,11 +107,11 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
     The dashes that all options begin with make no two of them similar.
     """
-    words = {one.lstrip("-"): one for one in known}
+    words = {known_word.lstrip("-"): known_word for known_word in known}
     bare = word.lstrip("-")
     close = difflib.get_close_matches(bare, words, 2, _VERY_SIMILAR)
     close = close or difflib.get_close_matches(bare, words, 1)
-    return f"did you mean {' or '.join(words[one] for one in close)}?" if close else ""
+    return f"did you mean {' or '.join(map(words.__getitem__, close))}?" if close else ""
 
 
 def factor_levels(

@@ -139,10 +139,10 @@ def _indented(text: str, by: int = 8) -> str:
 
 def _durations(loaded: LoadedExperiment, catalog: Catalog) -> Iterator[str]:
     """Write how long the design takes by each clock."""
-    found = clock_choice.expected(loaded, catalog)
-    yield f"{_counts(loaded)}; {clock_choice.real(found)} one after another, roughly"
+    treatments = clock_choice.expected(loaded, catalog)
+    yield f"{_counts(loaded)}; {clock_choice.real(treatments)} one after another, roughly"
     for clock in CLOCKS.provided():
-        yield from clock_choice.by(clock, found)
+        yield from clock_choice.by(clock, treatments)
 
 
 def _counts(loaded: LoadedExperiment) -> str:

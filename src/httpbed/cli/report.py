@@ -281,8 +281,8 @@ def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:
     for line in layout.damage_lines(results.damaged, results.directory):
         echo(f"note: {line}", err=True)
     shown = one_trial.find(results, trial)
-    for one in results.artifacts.damaged:
-        echo(f"note: left out: {visible(str(one))}", err=True)
+    for damage in results.artifacts.damaged:
+        echo(f"note: left out: {visible(str(damage))}", err=True)
     paths: list[Path] = []
     try:
         paths = shown.save(results.directory)

@@ -75,8 +75,8 @@ class Verb(click.Command):
         except NoArgsIsHelpError:
             raise
         except (click.UsageError, ConfigError, RejectedValueError) as error:
-            found = dict.fromkeys(_all(self, ctx, words))
-            raise (ConfigError(found) if found else error) from None
+            mistakes = dict.fromkeys(_all(self, ctx, words))
+            raise (ConfigError(mistakes) if mistakes else error) from None
 
 
 class VerbGroup(click.Group):
@@ -106,8 +106,10 @@ class VerbGroup(click.Group):
 
     def _of_addons(self) -> dict[str, RegisteredVerb]:
         start = f"{self.name} "
-        known = [one for addon in addons().values() for one in addon.verbs]
-        return {one.name.removeprefix(start): one for one in known if one.name.startswith(start)}
+        known = [verb for addon in addons().values() for verb in addon.verbs]
+        return {
+            verb.name.removeprefix(start): verb for verb in known if verb.name.startswith(start)
+        }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words after the verb, up to the verb below it."""

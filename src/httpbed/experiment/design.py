@@ -182,10 +182,10 @@ class Version:
 
     def treatments(self) -> dict[tuple[tuple[str, str], ...], Trial]:
         """Return the first trial of each treatment, by the treatment's levels."""
-        found: dict[tuple[tuple[str, str], ...], Trial] = {}
+        first: dict[tuple[tuple[str, str], ...], Trial] = {}
         for trial in self.design:
-            found.setdefault(tuple(sorted(trial.levels.items())), trial)
-        return found
+            first.setdefault(tuple(sorted(trial.levels.items())), trial)
+        return first
 
 
 def differences(old: Version, new: Version, ran: Collection[str]) -> list[Difference]:
@@ -193,10 +193,10 @@ def differences(old: Version, new: Version, ran: Collection[str]) -> list[Differ
 
     ``ran`` are the identifiers of old trials with an attempt: the new version needs their levels.
     """
-    found = [*_header_differences(old, new)]
-    if not any(difference.key.startswith("factors") for difference in found):
-        found += [*_of_treatments(old, new), *_of_dropped(old, new, ran)]
-    return list(dict.fromkeys(found))
+    differences = [*_header_differences(old, new)]
+    if not any(difference.key.startswith("factors") for difference in differences):
+        differences += [*_of_treatments(old, new), *_of_dropped(old, new, ran)]
+    return list(dict.fromkeys(differences))
 
 
 def _header_differences(old: Version, new: Version) -> Iterator[Difference]:
@@ -264,8 +264,8 @@ def _compared(
     elif (
         not whole and isinstance(before, list) and isinstance(now, list) and len(before) == len(now)
     ):
-        for index, (one, other) in enumerate(zip(before, now, strict=True)):
-            yield from _compared(one, other, (*path, index))
+        for index, pair in enumerate(zip(before, now, strict=True)):
+            yield from _compared(*pair, (*path, index))
     else:
         yield Difference(parser.format_path(path), _shown(before), _shown(now))
 

@@ -125,7 +125,7 @@ def _checked(document: ExperimentDocument) -> ParsedExperiment:
         else:
             mistakes += _certain_mistakes(document, factors)
         if experiment and treatments and not mistakes:
-            scenarios = (Scenario.model_validate(document.scenario(one)) for one in treatments)
+            scenarios = map(Scenario.model_validate, map(document.scenario, treatments))
             mistakes += factorial_mistakes.metric_mistakes(experiment.report.metric, scenarios)
         if treatments and not unreadable:  # tables select among treatments, which those would tell
             for table in STATED_TABLES.provided():
@@ -251,10 +251,10 @@ def _is_unread(table: StatedTable, entry: Any) -> bool:
         table.model.model_validate(entry)
     except ValidationError as error:
         return all(
-            one["type"] == "literal_error"
-            and f"'{DEFAULT_METRIC}'" in one["ctx"]["expected"]
-            and is_unknown_metric(one["input"])
-            for one in error.errors()
+            detail["type"] == "literal_error"
+            and f"'{DEFAULT_METRIC}'" in detail["ctx"]["expected"]
+            and is_unknown_metric(detail["input"])
+            for detail in error.errors()
         )
     return False
 

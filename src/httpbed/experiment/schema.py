@@ -67,9 +67,7 @@ def _or_reference(schema: dict[str, Any]) -> dict[str, Any]:
     value = {name: part for name, part in schema.items() if name not in beside}
     if isinstance(value.get("items"), dict):
         value["items"] = {"anyOf": [value["items"], _A_REFERENCE]}
-    if patterns := value.get(
-        "patternProperties"
-    ):  # a table with names of the user's, such as knobs
+    if patterns := value.get("patternProperties"):  # a table with the user's names, such as knobs
         value["patternProperties"] = {
             pattern: {"anyOf": [entry, _A_REFERENCE]} for pattern, entry in patterns.items()
         }
@@ -83,9 +81,9 @@ _A_REFERENCE = {"$ref": "#/$defs/FactorReference"}
 def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstring of each field that has one, by the field's name."""
     docs: dict[str, str] = {}
-    for one in reversed(model.__mro__):
-        if issubclass(one, BaseModel) and one is not BaseModel:
-            docs |= dict.fromkeys(one.__annotations__, "") | _stated(one)
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            docs |= dict.fromkeys(base.__annotations__, "") | _stated(base)
     return {name: text for name, text in docs.items() if text and name in model.model_fields}
 
 

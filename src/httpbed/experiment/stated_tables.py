@@ -65,8 +65,8 @@ def in_tables(
 
 def require_none(problems: Iterable[TableProblem]) -> None:
     """Raise the problems, if there are any."""
-    if found := tuple(problems):
-        raise TableProblemsError(found)
+    if several := tuple(problems):
+        raise TableProblemsError(several)
 
 
 @dataclass(frozen=True)

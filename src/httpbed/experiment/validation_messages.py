@@ -126,6 +126,6 @@ def toml_error(error: Exception, text: str) -> str:
     return f"{message}: {shown}"
 
 
-def _given_twice(found: re.Match[str]) -> str:
-    keys = re.findall(r"'([^']+)'", found[1])
+def _given_twice(match: re.Match[str]) -> str:
+    keys = re.findall(r"'([^']+)'", match[1])
     return f"[{'.'.join(keys)}] is given twice; write its keys in one place"

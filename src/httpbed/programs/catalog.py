@@ -163,10 +163,12 @@ def require_user_programs(recipes: Iterable[Recipe]) -> None:
     Raises:
         ConfigError: With every one that cannot, and why.
     """
-    own = [(recipe.name, recipe.install) for recipe in recipes if recipe.install.binary]
-    mistakes = [install.user_program_mistake(name, one.binary or "") for name, one in own]
-    missing = (mistake for name, one in own for mistake in install.missing_needs(name, one))
-    require_none([*filter(None, mistakes), *missing])
+    mistakes: list[Mistake | None] = []
+    for recipe in recipes:
+        if recipe.install.binary:
+            mistakes.append(install.user_program_mistake(recipe.name, recipe.install.binary))
+            mistakes += install.missing_needs(recipe.name, recipe.install)
+    require_none(filter(None, mistakes))
 
 
 def unknown(name: str, known: Iterable[str]) -> tuple[str, str]:
@@ -208,7 +210,7 @@ def _read(folders: Iterable[Path]) -> Catalog:
     for several in groups:
         sources, wrong = _sources(several)
         mistakes += [*wrong, *_named_twice(sources)]
-        for source in sorted(sources, key=lambda one: one.like is not None):
+        for source in sorted(sources, key=lambda source: source.like is not None):
             recipe, wrong = _recipe(source, known)
             mistakes += wrong
             if recipe and recipe.name in recipes:
@@ -306,8 +308,8 @@ def _recipe(
             return None, [mistake]
         recipe = recipe.with_program(recipe.install.binary)
     return recipe, [
-        Mistake(f"{source.file}: {one.place}", one.reason, one.remedy)
-        for one in recipe_checks.mistakes(recipe)
+        Mistake(f"{source.file}: {mistake.place}", mistake.reason, mistake.remedy)
+        for mistake in recipe_checks.mistakes(recipe)
     ]
 
 

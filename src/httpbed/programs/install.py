@@ -87,20 +87,21 @@ class Install(Value):
     def _comes_from_one_place(self) -> Install:
         places = [self.suite, self.own, self.binary, self.image]
         if sum(place is not None for place in places) != 1:
-            msg = "say exactly one of suite (with packages or pypi), own, binary, and image"
-            raise ValueError(msg)
+            raise ValueError(
+                "say exactly one of suite (with packages or pypi), own, binary, and image"
+            )
         if (self.suite is not None) != bool(self.packages or self.pypi):
-            msg = "packages and pypi belong to a suite, and a suite has at least one of them"
-            raise ValueError(msg)
+            raise ValueError(
+                "packages and pypi belong to a suite, and a suite has at least one of them"
+            )
         if self.on_demand and self.suite is None:
-            msg = "on_demand belongs to a suite; other programs are never installed unasked"
-            raise ValueError(msg)
+            raise ValueError(
+                "on_demand belongs to a suite; other programs are never installed unasked"
+            )
         if (self.contract or self.variables) and self.image is None:
-            msg = "contract and variables belong to an image"
-            raise ValueError(msg)
+            raise ValueError("contract and variables belong to an image")
         if self.needs and self.binary is None:
-            msg = "needs belongs to a binary; a suite's root filesystem is whole"
-            raise ValueError(msg)
+            raise ValueError("needs belongs to a binary; a suite's root filesystem is whole")
         for name in self.needs:
             if "/" in name and not name.startswith(("/", "~/")):
                 msg = f"needs: {name!r} is neither an absolute path nor a bare name"
@@ -199,12 +200,12 @@ def missing_needs(recipe: str, install: Install) -> Iterator[Mistake]:
     """Find what the user's executable needs and this machine lacks."""
     place = f"{recipe}: install.needs"
     for name in install.needs:
-        if not named_program(name).exists():
+        needed = named_program(name)
+        if not needed.exists():
             where = "is not there" if "/" in name else "is not on the PATH"
             yield Mistake(place, f"{name} {where}", "install it, or take it out of the recipe")
-        elif is_started(named_program(name)):
-            wrong = _program_fault(place, named_program(name), "name another one")
-            yield from [wrong] if wrong else []
+        elif is_started(needed) and (fault := _program_fault(place, needed, "name another one")):
+            yield fault
 
 
 def user_program_mistake(recipe: str, binary: str) -> Mistake | None:

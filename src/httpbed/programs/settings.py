@@ -85,8 +85,7 @@ class Knob(Value):
     @model_validator(mode="after")
     def _accepts_its_default(self) -> Knob:
         if bool(self.levels) == (self.pattern is not None):
-            msg = "say either levels or pattern"
-            raise ValueError(msg)
+            raise ValueError("say either levels or pattern")
         if not self.accepts(self.default):
             msg = f"the default {self.default!r} is not accepted: {self.domain()}"
             raise ValueError(msg)
@@ -128,8 +127,7 @@ class FixedWindow(Value):
     @model_validator(mode="after")
     def _has_a_size(self) -> FixedWindow:
         if (self.knob is None) == (self.bytes is None):
-            msg = "say either knob or bytes"
-            raise ValueError(msg)
+            raise ValueError("say either knob or bytes")
         return self
 
     def size(self, values: Mapping[str, str]) -> int | None:
@@ -159,8 +157,7 @@ class QuicControl(Value):
     @model_validator(mode="after")
     def _is_fixed_or_chosen(self) -> QuicControl:
         if (self.fixed is None) == (not self.choices):
-            msg = "say either fixed or choices"
-            raise ValueError(msg)
+            raise ValueError("say either fixed or choices")
         if self.choices and self.default not in self.choices:
             msg = f"the default must be one of {', '.join(self.choices)}"
             raise ValueError(msg)
