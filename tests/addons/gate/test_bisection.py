@@ -65,9 +65,8 @@ def test_the_planted_commit_is_found_in_six_steps(
 ) -> None:
     """Among 64 commits, with a change of 1 % in one of two treatments."""
     found = searched(history, lambda number: 1.01 if number >= guilty else 1.0, tmp_path)
-    assert found.commit == history[1][guilty]
+    assert found.measured.commit == history[1][guilty]
     assert (found.before.values["h3"], found.measured.values["h3"]) == (1.0, 1.01)
-    assert found.treatment == "h3"
     assert found.steps <= 6
     assert git(history[0], "worktree", "list").count("\n") == 0
     assert git(history[0], "status", "--porcelain") == ""
@@ -96,7 +95,7 @@ def test_a_build_may_change_files_of_its_commit(tmp_path: Path) -> None:
         ends = measure(commits[0]), measure(commits[-1])
         judge = bisection.limit(*ends, "request_time")
         found = bisection.search(tree, ends, judge, measure, lambda _: None)
-    assert found.commit == commits[7]
+    assert found.measured.commit == commits[7]
 
 
 def test_a_count_may_be_zero_before_or_after() -> None:
@@ -122,9 +121,46 @@ def test_commits_that_do_not_build_are_skipped(
         lambda number: None if number in broken else 1.1 if number >= 40 else 1.0,
         tmp_path,
     )
-    assert found.commit == history[1][40]
+    assert found.measured.commit == history[1][40]
     assert set(found.skipped) <= {history[1][number] for number in broken}
     assert found.skipped
+
+
+def test_a_parent_without_values_is_not_what_the_guilty_commit_is_compared_with(
+    tmp_path: Path,
+) -> None:
+    """The first parent of a merge does not build, and the second is good."""
+    git(tmp_path, "init", "--quiet", "repository")
+    folder = tmp_path / "repository"
+    seconds = {"first": 1.0, "parent": None, "branch": 1.0, "merge": 2.0, "last": 2.0}
+    commits = dict[str, str]()
+
+    def committed(name: str) -> None:
+        (folder / "name").write_text(name)
+        git(folder, "add", "name")
+        git(folder, "commit", "--quiet", "--amend" if name == "merge" else "-q", "-m", name)
+        commits[name] = git(folder, "rev-parse", "HEAD")
+
+    for name in ("first", "second", "third", "parent"):
+        committed(name)
+    git(folder, "checkout", "--quiet", "-b", "branch")
+    committed("branch")
+    git(folder, "checkout", "--quiet", "--detach", commits["parent"])
+    git(folder, "merge", "--quiet", "--no-ff", "branch")
+    committed("merge")
+    committed("last")
+
+    def measure(commit: str) -> Measured:
+        tree.change_to(commit)
+        value = seconds.get((tree.folder / "name").read_text(), 1.0)
+        return Measured(commit, {} if value is None else {"h3": value})
+
+    with bisection.checkout(folder, tmp_path / "tree") as tree:
+        ends = measure(commits["first"]), measure(commits["last"])
+        judge = bisection.limit(*ends, "request_time")
+        found = bisection.search(tree, ends, judge, measure, lambda _: None)
+    assert found.measured.commit == commits["merge"]
+    assert found.before.values == {"h3": 1.0}
 
 
 def test_no_answer_if_the_guilty_commit_is_among_skipped_ones(

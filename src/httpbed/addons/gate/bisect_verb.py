@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from httpbed.addons.gate.git_repository import repository_option
-from httpbed.base.errors import (
-    ConfigError,
-    Mistake,
-    collected,
-    require_none,
-    visible,
-)
+from httpbed.base import units
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none, visible
 from httpbed.campaign.settings import DesignOptions
 from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import echo, say
@@ -27,7 +22,7 @@ from httpbed.experiment.factorial_mistakes import metric_mistakes
 from httpbed.experiment.metric import METRICS
 
 if TYPE_CHECKING:  # statistics, and not for --help
-    from httpbed.addons.gate.bisection import Guilty, Measured
+    from httpbed.addons.gate.bisection import Guilty, Limit, Measured
 
 
 def _one_program(
@@ -163,36 +158,36 @@ def command(
                 ends = measured(commits[0]), measured(commits[1])
                 judge = bisection.limit(*ends, metric)
                 guilty = bisection.search(tree, ends, judge, measured, say)
-                subject = tree.subject(guilty.commit)
+                subject = tree.subject(guilty.measured.commit)
         except bisection.BisectionError as error:
             say(str(error))
             context.exit(1)
-    as_values = _json_values(guilty, subject, metric)
-    echo(json.dumps(as_values, indent=1) if as_json else _sentence(guilty, subject, metric))
+    values = _values(guilty, judge, subject)
+    echo(json.dumps(values, indent=1) if as_json else _sentence(values))
     if output:
         say(f"campaigns: {output}")
 
 
-def _sentence(guilty: Guilty, subject: str, metric: str) -> str:
-    from httpbed.report.phrasing import number_format
-
-    before, after = (one.values[guilty.treatment] for one in (guilty.before, guilty.measured))
-    form = number_format(metric, [before, after])
-    words = f"{form.number(before)} before, {form.number(after)} {form.unit} from this commit on"
-    builds = f"{guilty.steps} build{'s' * (guilty.steps != 1)} between good and bad"
-    return f"{subject}\n{visible(guilty.treatment)}: {words} ({builds})"
-
-
-def _json_values(guilty: Guilty, subject: str, metric: str) -> Mapping[str, Any]:
-    before, after = (one.values[guilty.treatment] for one in (guilty.before, guilty.measured))
+def _values(guilty: Guilty, judge: Limit, subject: str) -> Mapping[str, Any]:
+    """Return the answer for :func:`json.dumps`."""
     return {
         "schema": 1,
-        "commit": guilty.commit,
+        "commit": guilty.measured.commit,
         "subject": subject,
-        "treatment": guilty.treatment,
-        "metric": metric,
-        "before": before,
-        "after": after,
+        "treatment": judge.treatment,
+        "metric": judge.metric,
+        "before": guilty.before.values[judge.treatment],
+        "after": guilty.measured.values[judge.treatment],
         "builds": guilty.steps,
         "skipped": list(guilty.skipped),
     }
+
+
+def _sentence(values: Mapping[str, Any]) -> str:
+    from httpbed.report.phrasing import number_format
+
+    before, after = values["before"], values["after"]
+    form = number_format(values["metric"], [before, after])
+    words = f"{form.number(before)} before, {form.number(after)} {form.unit} from this commit on"
+    builds = f"{units.format_count(values['builds'], 'build')} between good and bad"
+    return f"{values['subject']}\n{visible(values['treatment'])}: {words} ({builds})"

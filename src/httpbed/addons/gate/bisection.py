@@ -157,11 +157,9 @@ class BisectionError(HttpbedError):
 class Guilty:
     """The answer."""
 
-    commit: str
-    treatment: str
-    before: Measured
-    """Its parent, or the good revision where the parent was not built."""
     measured: Measured
+    before: Measured
+    """Its parent, or the good revision where the parent has no values."""
     steps: int
     """Builds between the two ends."""
     skipped: tuple[str, ...]
@@ -243,10 +241,10 @@ def limit(good: Measured, bad: Measured, metric: str) -> Limit:
     Raises:
         BisectionError: No treatment became worse, or a revision has no values.
     """
-    for name, one in (("good", good), ("bad", bad)):
-        if not one.values:
-            output = f"\n{one.output}" if one.output else ""
-            raise BisectionError(f"the {name} revision cannot be measured: {one.reason}{output}")
+    for name, build in (("good", good), ("bad", bad)):
+        if not build.values:
+            output = f"\n{build.output}" if build.output else ""
+            raise BisectionError(f"the {name} revision cannot be measured: {build.reason}{output}")
     sign = 1 if METRICS[metric].lower_is_better else -1
     changes = {
         name: sign * _log_ratio(bad.values[name], good.values[name])
@@ -289,22 +287,22 @@ def search(
         GitError: git cannot.
     """
     good, bad = ends
-    known = {build.commit: build for build in ends}
+    judged = {build.commit: build for build in ends}
     skipped = list[str]()
     told = tree.git("bisect", "start", "--no-checkout", bad.commit, good.commit)
     try:
         for steps in range(MAX_STEPS):
             if FOUND.search(told):
                 guilty = tree.git("rev-parse", "refs/bisect/bad")
-                before = known.get(tree.git("rev-parse", f"{guilty}^"), good)
-                name = judge.treatment
-                return Guilty(guilty, name, before, known[guilty], steps, tuple(skipped))
-            next_one = tree.git("rev-parse", "BISECT_HEAD")
-            build = known[next_one] = measure(next_one)
+                before = judged.get(tree.git("rev-parse", f"{guilty}^"), good)
+                return Guilty(judged[guilty], before, steps, tuple(skipped))
+            build = measure(tree.git("rev-parse", "BISECT_HEAD"))
             step = judge.step(build.values)
             say(f"{tree.subject(build.commit)}: {_told(build, judge, step)}")
             if step == "skip":
                 skipped.append(build.commit)
+            else:
+                judged[build.commit] = build
             told = _answered(tree, step, skipped)
     finally:
         with suppress(GitError):
@@ -319,7 +317,7 @@ def _answered(tree: Checkout, step: Step, skipped: list[str]) -> str:
         if not skipped:
             raise
         between = ("rev-list", "refs/bisect/bad", "--not", "--glob=refs/bisect/good-*")
-        left = [f"  {tree.subject(one)}" for one in tree.git(*between).split()]
+        left = [f"  {tree.subject(commit)}" for commit in tree.git(*between).split()]
         reason = "the commit is one of these; all but the first cannot be measured:"
         raise BisectionError("\n".join([reason, *left])) from None
 
