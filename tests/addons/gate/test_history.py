@@ -79,17 +79,6 @@ def test_jobs_that_write_at_once_lose_nothing(repository: Path, tmp_path: Path) 
     assert git(repository, "status", "--porcelain") == ""
 
 
-def test_a_branch_with_other_files_is_refused(repository: Path) -> None:
-    """Nothing of it is overwritten."""
-    (repository / "file").write_text("mine")
-    git(repository, "add", "file")
-    git(repository, "commit", "--quiet", "--message", "mine")
-    git(repository, "branch", "mine")
-    with pytest.raises(ConfigError, match="other files"):
-        Branch(repository, "mine").append(entries([1.0]))
-    assert git(repository, "show", "mine:file") == "mine"
-
-
 def test_a_branch_with_further_files_keeps_them(repository: Path) -> None:
     """A history branch to which a user added a README is refused, not rewritten."""
     kept = Branch(repository, "results")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from httpbed.addons.compare import comparison
-from httpbed.addons.gate import scenarios
+from httpbed.addons.gate import gate_verb
 from httpbed.campaign.loaded_experiment import LoadedExperiment
 from httpbed.experiment.profiles import all_profiles
 from httpbed.experiment.roles import ClientRole, Transport
@@ -23,7 +23,7 @@ def loaded(program: str) -> LoadedExperiment:
     twin = second_build(program)
     recipes[twin] = recipes[program].model_copy(update={"name": twin})
     catalog = catalogs.Catalog(recipes, CATALOG.replaced)
-    line = scenarios._line((program, "/build"), catalog, ())
+    line = gate_verb._builds_compared((program, "/build"), catalog, ())
     return comparison.comparison(line, catalog).loaded
 
 
@@ -41,8 +41,8 @@ def never(client: ClientRole, transport: Transport) -> float:
 
 def test_the_standard_set_is_ten_networks_with_sources() -> None:
     """Each has a name that a reader finds in the list of networks."""
-    networks = {name: all_profiles()[name] for name in scenarios.NETWORKS}
-    assert len(networks) == len(scenarios.NETWORKS) == 10
+    networks = {name: all_profiles()[name] for name in gate_verb.NETWORKS}
+    assert len(networks) == len(gate_verb.NETWORKS) == 10
     assert all(network.title and network.source for network in networks.values())
 
 
@@ -51,6 +51,6 @@ def test_each_trial_of_the_standard_set_is_short(program: str) -> None:
     """A client, a server and a proxy: what a correct stack needs, by the link's arithmetic."""
     experiment = loaded(program)
     networks = {trial.levels["network"] for trial in experiment.trials}
-    assert networks == set(scenarios.NETWORKS)
+    assert networks == set(gate_verb.NETWORKS)
     for scenario in experiment.scenarios():
         assert expected_s(scenario, control, never) < MAX_S

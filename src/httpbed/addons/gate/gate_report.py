@@ -134,8 +134,11 @@ def _require_baseline(baseline: Results | None, campaign: Results) -> None:
 def _require_shared_treatments(old: Results, now: Results) -> None:
     """Refuse a baseline of another experiment, even if only claims are judged."""
     treatments, others = (
-        {frozenset(zip(one.experiment.factors, levels, strict=True)) for levels in one.blocks}
-        for one in (old, now)
+        {
+            frozenset(zip(results.experiment.factors, levels, strict=True))
+            for levels in results.blocks
+        }
+        for results in (old, now)
     )
     if not treatments & others:
         reason = f"shares no treatment with {old.directory}"

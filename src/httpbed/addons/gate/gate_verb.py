@@ -1,4 +1,11 @@
-"""``httpbed gate``: fail if something is worse than its baseline, or contradicts its claims."""
+"""``httpbed gate``: fail if something is worse than its baseline, or contradicts its claims.
+
+With ``--scenarios`` it runs two builds of a program first, in virtual time: one campaign, as
+``httpbed compare --against`` runs it. The networks are profiles with their sources
+(``experiment/profiles.toml``), and stress different parts of a stack: rates from 1 to 266 Mbit/s,
+round trips from 4 to 600 ms, asymmetric links, a token bucket, and 4 % of random loss. No transfer
+of this size takes longer than 10 s there over a correct stack.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +15,45 @@ from pathlib import Path
 
 import click
 
-from httpbed.addons.gate import scenarios as networks
+from httpbed.addons.compare import comparison
+from httpbed.addons.compare.options import CommandLine
 from httpbed.base import units
-from httpbed.base.errors import Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.campaign.settings import Parallelism
-from httpbed.cli import experiment_argument, options
+from httpbed.cli import experiment_argument, options, run
 from httpbed.cli.echo import echo
 from httpbed.cli.options import CAMPAIGN, FORMATS, OneOf, chosen_format, json_option, share
 from httpbed.cli.verb import verb
+from httpbed.programs.catalog import Catalog
 
 MARGIN = "3 %"
 MAX_FOLDERS = 2
 CI_FORMATS = ("junit", "github")
+STANDARD = "standard"
+NETWORKS = (
+    "fibre",
+    "cable",
+    "dsl",
+    "lte",
+    "3g",
+    "5g",
+    "leo",
+    "geo",
+    "zhang2023-1m",
+    "liu2024-severe",
+)
+SIZE = "500kB"
+REPLICATES = "10"
+"""Blocks: ten settle fifty treatments (:mod:`httpbed.results.regression`)."""
+CLIENT, SERVER = "curl", "nginx"
+"""What a program runs with, where the scenario leaves the other role open."""
 
 
 @verb("gate")
 @click.argument("folders", metavar="[BASELINE] [DIR]", nargs=-1, type=CAMPAIGN)
 @click.option(
     "--scenarios",
-    type=OneOf((networks.STANDARD,)),
+    type=OneOf((STANDARD,)),
     metavar="SET",
     help="Run both builds of a program in a set of networks first, in virtual time; standard: ten"
     " networks, from fibre to a satellite link. Needs --against.",
@@ -88,8 +115,7 @@ def command(
     form = chosen_format(form, as_json=as_json)
     _require_compatible(folders, scenarios, against, output, recipe_folders)
     if scenarios and against:
-        ran = networks.run_scenarios(against, recipe_folders, output, jobs)
-        folders = (ran,)
+        folders = (_run_scenarios(against, recipe_folders, output, jobs),)
     # Statistics take a second to import, which --help need not wait for.
     from httpbed.addons.gate import gate_report as report
     from httpbed.report import terminal
@@ -152,3 +178,55 @@ def _require_compatible(
         reason = "follows a baseline and a campaign, and there is nothing else to compare"
         mistakes.append(Mistake(str(folders[2]), reason, "name one or two folders"))
     require_none(mistakes)
+
+
+def _run_scenarios(
+    against: tuple[str, str],
+    recipe_folders: Sequence[Path],
+    output: Path | None,
+    jobs: Parallelism,
+) -> Path:
+    """Run both builds of a program in the standard scenarios, or resume it; return the campaign.
+
+    Raises:
+        ConfigError: With every mistake.
+        HostError: This machine has no virtual time.
+    """
+    catalog = experiment_argument.catalog(tuple(recipe_folders)).with_second_build(*against)
+    folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
+    line = _builds_compared(against, catalog, (*folders, *experiment_argument.program_words()))
+    compared = comparison.comparison(line, catalog)
+    for skipped in compared.skipped:
+        echo(f"not run: {skipped}", err=True)
+    directory = output or Path(compared.loaded.experiment.name)
+    run.execute(compared.loaded, catalog, directory, run.settings(jobs=jobs))
+    return directory
+
+
+def _builds_compared(
+    against: tuple[str, str], catalog: Catalog, further: Sequence[str]
+) -> CommandLine:
+    """Return the comparison of both builds in the first role that the program has."""
+    program, _ = against
+    roles = catalog[program].roles
+    chosen: dict[str, str | None] = {"network": ",".join(NETWORKS), "size": SIZE}
+    client, chosen["server"] = CLIENT, SERVER
+    if "client" in roles:
+        client = program
+    elif "server" in roles:
+        chosen["server"] = program
+    elif "proxy" in roles:
+        chosen["proxy"] = program
+    else:
+        raise ConfigError([Mistake("--against", f"{program} has no role", "complete its recipe")])
+    return CommandLine(
+        [client],
+        chosen,
+        knobs=(),
+        replicates=REPLICATES,
+        seed="1",
+        further=further,
+        clock="virtual",
+        asked_clock="virtual",
+        against=against,
+    )

@@ -85,18 +85,18 @@ def command(
             require_none(output_file.kind_mistakes(output, KINDS))
     if campaigns:
         with collected(mistakes):
-            made = _commit(repository, commit)
+            measured = _commit(repository, commit)
         with collected(mistakes):
-            read = options.read_campaigns(campaigns)
+            results = options.read_campaigns(campaigns)
     require_none(mistakes)
     if campaigns:
-        entries = [trend.entry(one, *made) for one in read]
+        entries = [trend.entry(campaign, *measured) for campaign in results]
         kept.append(entries)
-        for one, entry in zip(read, entries, strict=True):
-            lacking = sum(1 for _ in one.experiment.treatments()) - len(entry.values)
+        for campaign, entry in zip(results, entries, strict=True):
+            lacking = sum(1 for _ in campaign.experiment.treatments()) - len(entry.values)
             if lacking:
                 say(
-                    f"note: {one.directory} adds no median of {entry.metric} for"
+                    f"note: {campaign.directory} adds no median of {entry.metric} for"
                     f" {units.format_count(lacking, 'treatment')}"
                 )
     trends = trend.trends(kept.read())
@@ -110,17 +110,15 @@ def command(
         for line in _lines(trends, trend.by_commit(trends)):
             echo(visible(line))
     if output:
-        page, *_ = trend.save(trends, output)
-        say(f"page: {page}")
+        say(f"page: {trend.save(trends, output)}")
 
 
 def _lines(trends: Sequence[Trend], changes: Sequence[CommitChange]) -> list[str]:
-    commits = len({entry.commit for one in trends for entry in one.entries})
-    count = f"{len(trends)} treatment{'s' * (len(trends) != 1)}"
-    last = f"{count} over {commits} commit{'s' * (commits != 1)}"
+    commits = {entry.commit for trend in trends for entry in trend.entries}
+    treatments = units.format_count(len(trends), "treatment")
     return [
         *(line for change in changes for line in (change.heading, f"  {change.treatments}")),
-        last,
+        f"{treatments} over {units.format_count(len(commits), 'commit')}",
     ]
 
 
@@ -130,7 +128,7 @@ def _commit(repository: Path, word: str) -> tuple[str, str, str]:
     Raises:
         ConfigError: There is no such commit.
     """
-    found = git_repository.commit(repository, "--commit", word)
-    spelled = ("show", "--no-patch", "--no-show-signature", "--format=%cI%n%s", found)
+    sha = git_repository.commit(repository, "--commit", word)
+    spelled = ("show", "--no-patch", "--no-show-signature", "--format=%cI%n%s", sha)
     date, subject = f"{git_repository.git(repository, *spelled)}\n".split("\n")[:2]
-    return found, date, visible(subject)
+    return sha, date, visible(subject)

@@ -24,7 +24,7 @@ from scipy import stats
 
 from httpbed.addons.gate.benchmark_formats import benchmarks_of
 from httpbed.addons.gate.history import Entry, rounded
-from httpbed.base import disk
+from httpbed.base import disk, units
 from httpbed.experiment.metric import METRICS
 from httpbed.report import svg, templating
 from httpbed.report.phrasing import few, number_format, sentence_case, title
@@ -88,11 +88,11 @@ class CommitChange:
     @property
     def heading(self) -> str:
         """Name the commit, and say how many treatments changed by how much."""
-        ordered = sorted((one for _, one in self.places), key=lambda point: point.ratio)
-        ends = dict.fromkeys(percent(point) for point in (ordered[0], ordered[-1]))
+        points = sorted((point for _, point in self.places), key=lambda point: point.ratio)
+        ends = dict.fromkeys(percent(point) for point in (points[0], points[-1]))
         size = " to ".join(ends)
-        count = f"{len(self.places)} treatment{'s' * (len(self.places) != 1)}"
-        chance = max(one.p_value for _, one in self.places)
+        count = units.format_count(len(points), "treatment")
+        chance = max(point.p_value for point in points)
         kind = "worse" if self.is_worse else "better"
         trend, first = self.places[0]
         entry = trend.entries[first.index]
@@ -103,7 +103,7 @@ class CommitChange:
     def treatments(self) -> str:
         """Name the treatments, the largest change first."""
         ordered = sorted(self.places, key=lambda place: -abs(place[1].ratio - 1))
-        return "; ".join(few([one.words(change) for one, change in ordered], "treatments"))
+        return "; ".join(few([trend.words(change) for trend, change in ordered], "treatments"))
 
 
 def percent(change: ChangePoint) -> str:
@@ -145,10 +145,10 @@ def entry(results: Results, commit: str, date: str, subject: str) -> Entry:
 def trends(entries: Iterable[Entry]) -> list[Trend]:
     """Return the series of a history, in the order in which they first appear."""
     series = dict[tuple[str, str, str, str], dict[str, Entry]]()
-    for one in entries:
-        for name in one.values:
-            key = (one.scenario, one.clock, one.metric, name)
-            series.setdefault(key, {})[one.commit] = one
+    for entry in entries:
+        for name in entry.values:
+            key = (entry.scenario, entry.clock, entry.metric, name)
+            series.setdefault(key, {})[entry.commit] = entry
     return [Trend(*key, list(latest.values())) for key, latest in series.items()]
 
 
@@ -256,17 +256,13 @@ RECENT = 20
 """Commits whose changes the badge names."""
 
 
-def save(trends: Sequence[Trend], folder: Path) -> list[Path]:
-    """Write the page and the badge into a folder; return their paths."""
+def save(trends: Sequence[Trend], folder: Path) -> Path:
+    """Write the page and the badge into a folder; return the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     message, is_worse = verdict(trends)
-    texts = {
-        PAGE: page(trends, message),
-        BADGE: badge(message, is_worse=is_worse),
-    }
-    for name, text in texts.items():
-        disk.write_output(folder / name, text.encode())
-    return [folder / name for name in texts]
+    disk.write_output(folder / PAGE, page(trends, message).encode())
+    disk.write_output(folder / BADGE, badge(message, is_worse=is_worse).encode())
+    return folder / PAGE
 
 
 def verdict(trends: Sequence[Trend]) -> tuple[str, bool]:
@@ -292,11 +288,11 @@ def page(trends: Sequence[Trend], message: str) -> str:
         changes=by_commit(trends),
         trends=[
             {
-                "name": one.treatment,
-                "where": f"{one.scenario}, {title(one.metric)}, {one.clock} time",
-                "plot": svg.inline(_plot(number, one)),
+                "name": trend.treatment,
+                "where": f"{trend.scenario}, {title(trend.metric)}, {trend.clock} time",
+                "plot": svg.inline(_plot(number, trend)),
             }
-            for number, one in enumerate(trends)
+            for number, trend in enumerate(trends)
         ],
     )
 
