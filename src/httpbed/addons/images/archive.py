@@ -174,7 +174,7 @@ def opened(path: Path) -> Iterator[Archive]:
     """
     place = str(path)
     if path.is_dir():
-        yield Archive(place, sum(one.stat().st_size for one in path.glob("blobs/sha256/*")), path)
+        yield Archive(place, sum(blob.stat().st_size for blob in path.glob("blobs/sha256/*")), path)
         return
     with ExitStack() as stack:
         try:

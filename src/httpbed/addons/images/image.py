@@ -156,7 +156,7 @@ def read(archive: Archive, tag: str | None) -> Image:
         ConfigError: No image is for this machine, several are, or a document is damaged.
     """
     choices = [*_choices(archive)]
-    named = (one for one in choices if tag is None or one.is_called(tag))
+    named = (choice for choice in choices if tag is None or choice.is_called(tag))
     chosen = [*{choice.configuration: choice for choice in named}.values()]
     if not chosen:
         names = first_names([*map(str, choices)])
@@ -182,7 +182,7 @@ def _choices(archive: Archive) -> Iterator[_Choice]:
 
 def _of_indexes(archive: Archive, index: _Index) -> Iterator[_Choice]:
     """Yield the images for this machine below an index."""
-    pending = [(one, one.tag, 0) for one in index.manifests or ()]
+    pending = [(manifest, manifest.tag, 0) for manifest in index.manifests or ()]
     others, count, is_offered = dict[str, None](), 0, False
     while pending:
         described, tag, depth = pending.pop(0)
@@ -194,7 +194,7 @@ def _of_indexes(archive: Archive, index: _Index) -> Iterator[_Choice]:
         if count > MAX_IMAGES or depth > MAX_NESTING:
             raise refusal(archive.place, f"has more than {MAX_IMAGES} images, or nested ones")
         inner = _parsed(archive, described.blob, TypeAdapter(_Index), described.digest)
-        pending += [(one, one.tag or tag, depth + 1) for one in inner.manifests or ()]
+        pending += [(nested, nested.tag or tag, depth + 1) for nested in inner.manifests or ()]
         if inner.config:
             is_offered = True
             layers = tuple(layer.blob for layer in inner.layers)
@@ -218,7 +218,7 @@ def _image(archive: Archive, choice: _Choice) -> Image:
         reason = f"has {len(choice.layers)} layers, and its configuration {len(stated.contents)}"
         raise refusal(archive.place, reason)
     command = (*(stated.entry or ()), *(stated.words or ()))
-    variables = dict(one.split("=", 1) for one in stated.variables or () if "=" in one)
+    variables = dict(word.split("=", 1) for word in stated.variables or () if "=" in word)
     folder, user = stated.folder or "", stated.user or ""
     for text in (*command, *variables, *variables.values(), folder):
         if not text.isprintable():

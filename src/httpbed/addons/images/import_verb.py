@@ -136,8 +136,6 @@ def _imported(
     from httpbed.addons.images.image import Unpacking
     from httpbed.addons.images.tree import Tree
 
-    texts = list[str]()
-
     def fill(root: Path) -> None:
         unpacking = Unpacking(archive, image)
         step = f"unpacking {archive.place}"
@@ -145,7 +143,7 @@ def _imported(
             unpacking.into(root)
         if like is None:
             image_recipe.prepare_endpoint(Tree(root))
-        texts.append(recipe(root))
+        recipe(root)  # what cannot be run is refused, and nothing of it is kept
 
     def recipe(root: Path) -> str:
         if like is None:
@@ -159,7 +157,7 @@ def _imported(
     contract = "" if like else image_recipe.QUIC_INTEROP
     contents = Contents(IMAGES, frozenset(filter(None, (image.digest, contract))))
     root = root_filesystem.add(contents, fill, say=say)
-    return root.path, texts[0] if texts else recipe(root.path)
+    return root.path, recipe(root.path)
 
 
 def _require_program(

@@ -133,10 +133,10 @@ class Tree:
                 "is behind a loop of links, or one that leads out of the image"
             )
         folder = root_files.outside(self._top, path)
-        missing = takewhile(lambda one: not one.is_dir(), (folder, *folder.parents))
-        for one in reversed([*missing]):
-            one.mkdir()
-            self._own(one)
+        missing = takewhile(lambda path: not path.is_dir(), (folder, *folder.parents))
+        for parent in reversed([*missing]):
+            parent.mkdir()
+            self._own(parent)
         self._last = (names, folder)
         return folder
 
