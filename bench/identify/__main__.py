@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 from bench.identify.groups import GROUPS, TRAINING, Seen, transfers
 
 from httpbed.addons.conformance import fingerprint, identification
@@ -58,13 +59,15 @@ def write_references(seen: Sequence[Seen]) -> None:
         own = [one for one in seen if one.truth == name]
         if not own:
             continue
-        centre = fingerprint.mean([one.fingerprint for one in own])
+        # Quantile by quantile: Wasserstein's barycentre.
+        centre = {
+            network: np.mean([one.fingerprint.networks[network] for one in own], axis=0)
+            for network in fingerprint.BEGIN_S
+        }
         stated[name] = {
             "of": own[0].sender,
             "n": len(own),
-            "quantiles": {
-                network: rows.round(DIGITS).tolist() for network, rows in centre.networks.items()
-            },
+            "quantiles": {network: rows.round(DIGITS).tolist() for network, rows in centre.items()},
             "curves": {
                 network: [round(window) for window in curve]
                 for network, curve in fingerprint.drawn(own[0].transfers)

@@ -14,7 +14,6 @@ from httpbed.addons.conformance.fingerprint import (
     Conditions,
     Fingerprint,
     fingerprint,
-    mean,
 )
 from httpbed.addons.conformance.identification import (
     TITLES,
@@ -92,11 +91,6 @@ def test_the_phase_of_a_cycle_does_not_matter() -> None:
     shifted = saw[9:] + saw[:9]
     one, other = (fingerprint(transfers(windows)) for windows in (saw, shifted))
     assert one.distance(other) < 0.03
-
-
-def test_the_mean_of_equal_fingerprints_is_the_same() -> None:
-    one = fingerprint(transfers([10, 11, 12]))
-    assert mean([one, one]).distance(one) == 0.0
 
 
 def test_a_sender_with_one_window_for_ever_is_unknown_and_held() -> None:

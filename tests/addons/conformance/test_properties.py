@@ -28,7 +28,7 @@ def transfer(network: Network, control: str, most: int, strained: bool) -> Sende
     """Return an ideal sender's transfer in one network; here a full queue limits the window."""
     generator = np.random.default_rng(7)
     lost = network.lost or np.flatnonzero(generator.random(60_000) < network.loss).tolist()
-    brim = round(network.pipe(1500).bdp + network.queue_packets)
+    brim = round(network.pipe(1500).holds)
     ideal = Ideal(
         beta=BETA.get(control, 1.0),
         cubic=control == "cubic",

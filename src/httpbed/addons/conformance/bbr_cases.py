@@ -171,7 +171,7 @@ def rounds_to_rate(transfer: SenderTransfer) -> float:
 
 
 def sent_of_slow(transfer: SenderTransfer) -> float:
-    """Return what is sent of a fallen rate, once the sender had time to learn it."""
+    """Return the rate of sending as a share of a fallen rate that the sender had time to learn."""
     flight, begin_s = transfer.flight, CHANGED_S + SETTLED_S
     late = flight.packets.sent_s >= begin_s
     bit_s = flight.packets.bytes[late].sum() * 8 / max(flight.lasts_s - begin_s, RTT_S)
@@ -185,7 +185,7 @@ def lost_later(transfer: SenderTransfer) -> float | None:
 
 
 def tokens_used(transfer: SenderTransfer) -> float:
-    """Return what is delivered of a policer's rate after the start."""
+    """Return the share of a policer's rate that is delivered after the start."""
     return transfer.rate_pps * transfer.flight.full_bytes * 8 / TOKEN_BIT_S
 
 

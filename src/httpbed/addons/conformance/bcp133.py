@@ -119,7 +119,7 @@ def delivered(
     end_s: float = END_S,
     rate_bit_s: float = RATE_BIT_S,
 ) -> float:
-    """Return what was delivered in an interval, of what a rate could carry."""
+    """Return the share of a rate that was delivered in an interval."""
     sent = transfer.flight.delivered_bytes(*_span(transfer, begin_s, end_s))
     return sent * 8 / (end_s - begin_s) / rate_bit_s
 
@@ -131,7 +131,7 @@ def packets_sent(transfer: SenderTransfer, begin_s: float, end_s: float) -> floa
 
 
 def sent_of_before(transfer: SenderTransfer) -> float | None:
-    """Return the rate of sending after :data:`EVENT_S`, of the rate before."""
+    """Return the rate of sending after :data:`EVENT_S`, as a share of the rate before."""
     sizes = transfer.flight.packets.bytes
     before = sizes[_sent(transfer, SETTLED_S, EVENT_S)].sum() / (EVENT_S - SETTLED_S)
     # What a sender does in the first four seconds is the reaction itself.
@@ -156,7 +156,7 @@ def waited_s(transfer: SenderTransfer, percentile: float) -> float | None:
 
 
 def _other(figure: Callable[[Split], Sequence[float]]) -> Callable[[SharedTransfer], float]:
-    """Return what reads a figure of the flow beside that of the sender."""
+    """Return the measure that reads a figure of the first flow beside the sender's."""
     return lambda transfer: figure(transfer.split)[1]
 
 

@@ -47,6 +47,11 @@ class Pipe:
         """Bandwidth-delay product."""
         return self.rate_pps * self.rtt_s
 
+    @property
+    def holds(self) -> float:
+        """What path and queue hold together."""
+        return self.bdp + self.queue_packets
+
 
 @dataclass(frozen=True)
 class Backoff:

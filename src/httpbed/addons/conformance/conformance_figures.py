@@ -77,10 +77,9 @@ def _draw_windows(axes: Axes, transfer: SenderTransfer) -> None:
 def _bounds(axes: Axes, transfer: SenderTransfer, largest: float) -> None:
     """Draw what the network can hold; say it where a line would flatten what the panel is for."""
     bdp = transfer.pipe.bdp
-    full = bdp + transfer.pipe.queue_packets
     far = FAR_BESIDE_LOSS if transfer.network.lost else FAR
     top = (bdp if largest < bdp <= far * largest else largest) * 1.15
-    for level, label in ((bdp, "BDP"), (full, "BDP and queue")):
+    for level, label in ((bdp, "BDP"), (transfer.pipe.holds, "BDP and queue")):
         if level <= top:
             axes.axhline(level, color=QUIET, linewidth=0.8, linestyle=(0, (4, 3)))
             _at_the_right(axes, f"{label}: {level:.0f}", level / top, "bottom")

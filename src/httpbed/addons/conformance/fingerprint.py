@@ -139,13 +139,6 @@ class Fingerprint:
         return set(self.networks) == set(BEGIN_S)
 
 
-def mean(fingerprints: Sequence[Fingerprint]) -> Fingerprint:
-    """Return the mean of whole fingerprints: quantile by quantile, Wasserstein's barycentre."""
-    return Fingerprint(
-        {name: np.mean([one.networks[name] for one in fingerprints], axis=0) for name in BEGIN_S}
-    )
-
-
 def fingerprint(transfers: Sequence[SenderTransfer]) -> Fingerprint:
     """Return the fingerprint of a transfer in each network, without those that end too early."""
     seen = {transfer.network.name: _quantiles(transfer) for transfer in transfers}
@@ -159,8 +152,7 @@ def _quantiles(transfer: SenderTransfer) -> Floats | None:
     if flight.lasts_s < end_s - END_S:
         return None
     windows, growth = window_curve(flight, np.arange(begin_s, end_s, transfer.network.rtt_s))
-    holds = transfer.pipe.bdp + transfer.pipe.queue_packets
-    unit = 1.0 if transfer.network.lost else holds
+    unit = 1.0 if transfer.network.lost else transfer.pipe.holds
     relative = np.log2(np.maximum(windows, 1.0) / unit)
     flattened = np.sign(growth) * np.log2(1.0 + np.abs(growth))
     return np.array([np.quantile(column, LEVELS) for column in (relative, flattened)])

@@ -98,7 +98,7 @@ class Network:
     beside: tuple[Beside, ...] = ()
     """The flows that share it with the sender under test."""
     lasts_s: float = TIME_LIMIT_S
-    """Of the networks of a test, the largest holds."""
+    """Seconds of a trial; the longest of a test's networks holds for all."""
 
     def pipe(self, full_bytes: int) -> Pipe:
         """Return the rate, round trip and queue in packets of this size."""

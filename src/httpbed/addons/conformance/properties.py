@@ -76,7 +76,7 @@ class SenderTransfer:
 
     @cached_property
     def held_window(self) -> float | None:
-        """Return the window in packets at which something else than congestion control stops it."""
+        """Return the window in packets that flow control or a buffer holds; None if none does."""
         return behaviour.held_at(self.flight, self.pipe)
 
     @property
@@ -154,7 +154,7 @@ THROUGHPUT = "throughput"
 """Includes retransmissions, as the models do."""
 SLOPE: Bounds = (-0.75, -0.4)
 NEAR_CAPACITY = 0.8
-BORNE_BBR2 = 0.01
+TOLERATED_LOSS_BBR2 = 0.01
 """BBRv2 and v3 give way when more than 2 % of a round are lost (draft-ietf-ccwg-bbr,
 BBR.LossThresh); with independent loss some rounds lose that much at half the mean."""
 
@@ -237,7 +237,7 @@ def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:
         _doubling(control, transfers),
         _not_held(transfers),
         *_around_losses(control, transfers),
-        _bounds(control, transfers),
+        _most_in_flight(control, transfers),
         *(_capacity if control in BBR else _models)(control, transfers),
     ]
 
@@ -347,8 +347,8 @@ class _Losses:
         return behaviour.until(rounds, NEARLY * self.held) if self.held else rounds
 
 
-def _bounds(control: Control, transfers: Transfers) -> PropertyResult:
-    """Ask who fills a queue, and how far; BBR's window is two bandwidth-delay products."""
+def _most_in_flight(control: Control, transfers: Transfers) -> PropertyResult:
+    """Ask how far a queue is filled; BBR's window is two bandwidth-delay products."""
     if control in BBR:
         trials = transfers.in_network("start")
         deep = [_most(transfer, transfer.pipe.bdp, BEGUN_S) for transfer in trials]
@@ -357,9 +357,9 @@ def _bounds(control: Control, transfers: Transfers) -> PropertyResult:
     trials = transfers.in_network("brim")
     held = transfers.held_window() or math.inf
     brim = [
-        _most(transfer, transfer.pipe.bdp + transfer.pipe.queue_packets, STEADY_S)
+        _most(transfer, transfer.pipe.holds, STEADY_S)
         for transfer in trials
-        if transfer.pipe.bdp + transfer.pipe.queue_packets < held
+        if transfer.pipe.holds < held
     ]
     name, unit = "most in flight, queue of 1 BDP", "of BDP and queue"
     unseen = HELD if transfers.held_window() else NOT_SHOWN
@@ -396,16 +396,16 @@ def _slope(trials: list[SenderTransfer]) -> float | None:
 
 
 def _capacity(control: Control, transfers: Transfers) -> Iterator[PropertyResult]:
-    """BBR does not take loss for congestion: what is not lost is delivered at nearly the rate.
+    """Compare BBR with the rate: it does not take loss for congestion.
 
-    BBRv2 does when it is much. Up to there it has to be faster than any sender that passes as
-    CUBIC, and beyond not slower than all of them.
+    BBRv2 does, beyond :data:`TOLERATED_LOSS_BBR2`. Up to that it has to be faster than any sender
+    that passes as CUBIC, and beyond it not slower than all of them.
     """
     for network, trials in transfers.grid().items():
         name, strained = f"{THROUGHPUT}, {network.name}", _strained(trials)
         if control == "bbr2":
             seen = [_of_model(models.cubic, trial) for trial in trials]
-            least, unit = FACTOR[1 if network.loss <= BORNE_BBR2 else 0], "of CUBIC"
+            least, unit = FACTOR[1 if network.loss <= TOLERATED_LOSS_BBR2 else 0], "of CUBIC"
         else:
             seen = [trial.rate_pps / (trial.pipe.rate_pps * (1 - trial.loss)) for trial in trials]
             least, unit = NEAR_CAPACITY, "of capacity"
@@ -413,6 +413,6 @@ def _capacity(control: Control, transfers: Transfers) -> Iterator[PropertyResult
 
 
 def _of_model(model: Callable[[float, float], float], transfer: SenderTransfer) -> float:
-    """Throughput of what a model expects of the network, at most its rate."""
+    """Throughput as a multiple of what a model expects of the network, at most its rate."""
     expected = model(transfer.loss, transfer.flight.rtt_s)
     return transfer.rate_pps / min(expected, transfer.pipe.rate_pps)
