@@ -94,7 +94,7 @@ def benchmarks_of(results: Results) -> tuple[list[Benchmark], list[str]]:
     findings = find(results)
     benchmarks, left_out = list[Benchmark](), list[str]()
     for _, row in findings.rows():
-        name = treatment(row.levels, tuple(row.levels))
+        name = treatment(row.levels, row.levels)
         if row.estimate is None or row.estimate.median.beyond:
             left_out.append(name)
         else:

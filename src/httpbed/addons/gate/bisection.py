@@ -102,7 +102,7 @@ class BuildMeasurement:
 def _read(campaign: Path, commit: str, metric: str) -> Measured:
     values, reasons = dict[str, float](), list[str]()
     for treatment_sample in sample.samples(query.read(campaign), metric).values():
-        name = treatment(treatment_sample.levels, tuple(treatment_sample.levels))
+        name = treatment(treatment_sample.levels, treatment_sample.levels)
         if found := estimate(treatment_sample):
             values[name] = found.median.value
         else:

@@ -295,7 +295,7 @@ def cases(gate: Gate) -> Iterator[Case]:
         is_open = not has_failed and verdict != "reproduced"
         yield Case(f"claim {claim.stated.id}", verdict, claim.stated.says, has_failed, is_open)
     for change in gate.changes:
-        name = treatment(change.levels, tuple(change.levels))
+        name = treatment(change.levels, change.levels)
         reason = ", ".join(filter(None, (diff_table.change_text(change), change.reason)))
         has_failed, is_open = change.verdict == "regression", change.verdict == "inconclusive"
         yield Case(name, change.verdict, reason, has_failed, is_open)

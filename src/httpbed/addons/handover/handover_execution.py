@@ -103,27 +103,27 @@ class _Executor:
 
     async def hand_over(self, number: int, due_ns: int) -> bool:
         """Carry out a hand-over; return False if the client ended before its last step."""
-        looks: dict[str, list[ProcessSpec]] = {}
+        unread: dict[str, list[ProcessSpec]] = {}
         for index, step in enumerate(handover_steps.steps(self.planned.handover, number)):
             step_due_ns = due_ns + round(step.after_s * NS)
             if step_due_ns > time.monotonic_ns():
-                await self._look(looks)
+                await self._read_out(unread)
             if not await self._is_reached(step_due_ns):
-                await self._look(looks)
+                await self._read_out(unread)
                 return False
             if index == 0:
                 self.last_ns = time.monotonic_ns()
             if step.what == "attach":
-                looks.pop(step.link, None)  # an address that is back hides what was left
+                unread.pop(step.link, None)  # an address that is back hides what was left
             await self._carry_out(step, number, step_due_ns)
-            looks.setdefault(step.link, []).extend(self.planned.verified_by(step, number))
-        await self._look(looks)
+            unread.setdefault(step.link, []).extend(self.planned.verified_by(step, number))
+        await self._read_out(unread)
         return True
 
-    async def _look(self, looks: dict[str, list[ProcessSpec]]) -> None:
+    async def _read_out(self, unread: dict[str, list[ProcessSpec]]) -> None:
         """Run the commands that read what steps have left, while no other step is due."""
-        while looks:
-            for spec in looks.pop(next(iter(looks))):
+        while unread:
+            for spec in unread.pop(next(iter(unread))):
                 await run_tool(self.supervisor, spec)
 
     async def _triggered_ns(self) -> int | None:

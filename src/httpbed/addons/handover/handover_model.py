@@ -146,7 +146,7 @@ class Handover(HandoverTable):
     def mistakes(
         self, topology: Topology, hosts: Mapping[str, str], workload: Workload
     ) -> Iterator[str]:
-        """Yield what of the scenario would be mistaken, and a hand-over that never starts."""
+        """Yield mistakes of the scenario that the hand-over makes, and one that never starts."""
         first = next(link for link in topology.links if link.name == self.links[0])
         if self.kind == "NAT rebinding" and first.between[0] != hosts["client"]:
             yield (
