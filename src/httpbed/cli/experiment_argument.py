@@ -63,16 +63,18 @@ _RECIPES = "httpbed.recipes"
 """Key of the ``--recipes`` values in a command's context."""
 
 
+recipe_folders_option = click.option(
+    "--recipes",
+    "recipe_folders",
+    multiple=True,
+    type=PATH,
+    metavar="DIR",
+    help="Add the recipes in this folder, for programs without a built-in recipe.",
+)
+
+
 def recipes_option(function: Verb) -> Verb:
     """Add ``--recipes`` and ``--program``, which together define the available programs."""
-    folders = click.option(
-        "--recipes",
-        "recipe_folders",
-        multiple=True,
-        type=PATH,
-        metavar="DIR",
-        help="Add the recipes in this folder, for programs without a built-in recipe.",
-    )
     programs = click.option(
         "--program",
         multiple=True,
@@ -81,7 +83,7 @@ def recipes_option(function: Verb) -> Verb:
         callback=_keep_programs,
         help="Use your own executable PATH as this implementation.",
     )
-    return folders(programs(function))
+    return recipe_folders_option(programs(function))
 
 
 def _keep_programs(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
@@ -340,10 +342,11 @@ def own_programs() -> dict[str, str]:
     return dict(click.get_current_context().meta.get(_PROGRAMS, {}))
 
 
-def program_words() -> list[str]:
-    """Return the ``--program`` options as words of a command line."""
-    own = own_programs().items()
-    return [word for name, path in own for word in ("--program", f"{name}={path}")]
+def source_words(recipe_folders: Iterable[Path]) -> list[str]:
+    """Return the ``--recipes`` and ``--program`` options as words of a command line."""
+    options = [("--recipes", str(folder)) for folder in recipe_folders]
+    options += [("--program", f"{name}={path}") for name, path in own_programs().items()]
+    return [word for option in options for word in option]
 
 
 def program_sources() -> dict[str, Any]:

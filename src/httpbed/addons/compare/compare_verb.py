@@ -115,8 +115,7 @@ def command(
         reason = "cannot go with --clock both, which compares the clocks"
         mistakes.append(Mistake(option, reason, "choose one clock, or omit it"))
     words = {name.replace("_", "-"): value for name, value in values.items()}
-    folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
-    further = (*folders, *experiment_argument.program_words())
+    further = experiment_argument.source_words(recipe_folders)
     line = CommandLine(
         clients, words, knobs, replicates, seed, further, asked_clock=clock, against=against
     )

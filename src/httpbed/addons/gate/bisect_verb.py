@@ -71,14 +71,7 @@ def _a_command(context: click.Context, parameter: click.Parameter, word: str | N
     help="The experiment file to run with each build, such as compare --dry-run writes.",
 )
 @repository_option
-@click.option(
-    "--recipes",
-    "recipe_folders",
-    multiple=True,
-    type=PATH,
-    metavar="DIR",
-    help="Add the recipes in this folder.",
-)
+@experiment_argument.recipe_folders_option
 @click.option(
     "--metric",
     type=OneOf([name for name, one in METRICS.items() if one.better != "neither"]),

@@ -193,8 +193,8 @@ def _run_scenarios(
         HostError: This machine has no virtual time.
     """
     catalog = experiment_argument.catalog(tuple(recipe_folders)).with_second_build(*against)
-    folders = [word for folder in recipe_folders for word in ("--recipes", str(folder))]
-    line = _builds_compared(against, catalog, (*folders, *experiment_argument.program_words()))
+    further = experiment_argument.source_words(recipe_folders)
+    line = _builds_compared(against, catalog, further)
     compared = comparison.comparison(line, catalog)
     for skipped in compared.skipped:
         echo(f"not run: {skipped}", err=True)
