@@ -394,9 +394,8 @@ def _down(lasts_s: float) -> list[dict[str, str]]:
 
 def with_references(transfers: Transfers) -> Transfers:
     """Return the transfers with every reference; the sender under test may be one of them."""
-    own = REFERENCES.keys() - transfers.references.keys()
-    references = {**transfers.references, **dict.fromkeys(own, transfers)}
-    return replace(transfers, references={name: references[name] for name in REFERENCES})
+    known = transfers.references
+    return replace(transfers, references={name: known.get(name, transfers) for name in REFERENCES})
 
 
 def judge(control: Control, transfers: Transfers) -> list[PropertyResult]:

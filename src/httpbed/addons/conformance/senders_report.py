@@ -30,7 +30,7 @@ def untested(manifest: Mapping[str, Any], directory: Path) -> Iterator[str]:
         ((who, command),) = testable
         yield f"{who} was never tested for conformance on this machine: {command}"
     elif testable:
-        words = ["httpbed", "conformance", "--campaign", str(directory), *_sources(manifest)]
+        words = ["httpbed", "conformance", "--campaign", str(directory), *_sources(manifest, {})]
         yield (
             f"{len(testable)} senders were never tested for conformance on this machine:"
             f" {shlex.join(words)} tests them"
@@ -49,18 +49,18 @@ def _tests(manifest: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str
     for test in manifest.get("senders", ()):
         name = test["sender"]["implementation"]
         build = manifest.get("second_builds", {}).get(name)
-        own = {build["of"]: build["path"]} if build else {}
-        yield test, _command(build["of"] if build else name, test, _sources(manifest, own))
+        second = {build["of"]: build["path"]} if build else {}
+        yield test, _command(build["of"] if build else name, test, _sources(manifest, second))
 
 
-def _sources(manifest: Mapping[str, Any], second: Mapping[str, str] | None = None) -> list[str]:
+def _sources(manifest: Mapping[str, Any], second: Mapping[str, str]) -> list[str]:
     """Return the options that name the campaign's clock and its own recipes and programs.
 
-    A ``second`` build takes the place of its program.
+    A ``second`` build, by the name of its program, takes that program's place.
     """
     options = ["--clock=virtual"] if manifest.get("clock") == "virtual" else []
     options += [f"--recipes={folder}" for folder in manifest.get("recipe_folders", ())]
-    programs = {**manifest.get("own_programs", {}), **(second or {})}
+    programs = {**manifest.get("own_programs", {}), **second}
     return options + [f"--program={name}={path}" for name, path in programs.items()]
 
 

@@ -289,10 +289,10 @@ def search(
     good, bad = ends
     judged = {build.commit: build for build in ends}
     skipped = list[str]()
-    told = tree.git("bisect", "start", "--no-checkout", bad.commit, good.commit)
+    answer = tree.git("bisect", "start", "--no-checkout", bad.commit, good.commit)
     try:
         for steps in range(MAX_STEPS):
-            if FOUND.search(told):
+            if FOUND.search(answer):
                 guilty = tree.git("rev-parse", "refs/bisect/bad")
                 before = judged.get(tree.git("rev-parse", f"{guilty}^"), good)
                 return Guilty(judged[guilty], before, steps, tuple(skipped))
@@ -303,7 +303,7 @@ def search(
                 skipped.append(build.commit)
             else:
                 judged[build.commit] = build
-            told = _answered(tree, step, skipped)
+            answer = _answered(tree, step, skipped)
     finally:
         with suppress(GitError):
             tree.git("bisect", "reset", "HEAD")

@@ -59,8 +59,8 @@ def git_bytes(folder: Path, *words: str, given: bytes = b"") -> bytes:
             raise
         raise HostError("git is not installed", "apt-get install git") from None
     if ended.returncode:
-        said = (ended.stderr or ended.stdout).decode(errors="replace")
-        last = (said.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
+        output = (ended.stderr or ended.stdout).decode(errors="replace")
+        last = (output.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
         raise GitError(visible(f"git {words[0]}: {last}"), visible(f"look at {folder} with git"))
     return ended.stdout
 

@@ -152,8 +152,8 @@ class Branch:
     def _tip(self) -> str:
         """Return the branch's commit; an empty text, as for update-ref, if there is no branch."""
         spelled = ("for-each-ref", "--format=%(objectname) %(refname)", self._reference)
-        found = [one.split(" ") for one in git(self.repository, *spelled).splitlines()]
-        return next((tip for tip, name in found if name == self._reference), "")
+        references = (line.split(" ") for line in git(self.repository, *spelled).splitlines())
+        return next((tip for tip, name in references if name == self._reference), "")
 
     def _content(self, tip: str) -> bytes:
         if not tip:

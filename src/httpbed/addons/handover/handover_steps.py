@@ -132,8 +132,7 @@ def steps(handover: Handover, number: int) -> tuple[Step, ...]:
 
 def ordered(handover: Handover) -> tuple[Mapping[str, bool], ...]:
     """Return the changes that the first hand-over orders from the emulator."""
-    made = (BY_EMULATOR.get(step.what) for step in steps(handover, 1))
-    return tuple(change for change in made if change)
+    return tuple(BY_EMULATOR[step.what] for step in steps(handover, 1) if step.what in BY_EMULATOR)
 
 
 def after_last_s(handover: Handover, number: int) -> float | None:
