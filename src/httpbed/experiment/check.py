@@ -45,10 +45,10 @@ class CheckDescriptor:
     of: BedOrSubject
     """Broken, a check of the bed makes the attempt invalid, one of the subject the outcome
     failed."""
-    applies: CheckApplies
-    """Which attempts have it."""
     requirement: str
     """What must hold, in one sentence; ``{limit}`` stands for :attr:`limit`."""
+    applies: CheckApplies = "every attempt"
+    """Which attempts have it."""
     by_strain: bool = False
     """Whether only a busy machine breaks it, so that the trial is worth another attempt."""
     is_note: bool = False
@@ -110,14 +110,12 @@ class CheckDescriptor:
 ROUND_TRIP_TIME = CheckDescriptor(
     "round-trip time",
     "bed",
-    "every attempt",
     "The smallest ping on the idle link takes as long as delays and transmission make it.",
     unit="s",
 )
 LATENESS = CheckDescriptor(
     "emulator lateness",
     "bed",
-    "every attempt",
     "The emulator sends 99 % of the packets at most {limit} after they are due.",
     by_strain=True,
     unit="s",
@@ -126,54 +124,47 @@ LATENESS = CheckDescriptor(
     # times decide rates and losses.
     limit=0.005,
 )
-BACKEND = CheckDescriptor(
-    "link backend", "bed", "every attempt", "The backend in use is the one that was chosen."
-)
+BACKEND = CheckDescriptor("link backend", "bed", "The backend in use is the one that was chosen.")
 FRAMES = CheckDescriptor(
     "frames as on a wire",
     "bed",
-    "every attempt",
     "No frame at the emulator is oversize, unstamped, unsent, not IP or malformed.",
     unit="frames",
 )
 RECEIVE_DROPS = CheckDescriptor(
     "emulator receive drops",
     "bed",
-    "every attempt",
     "The kernel dropped no packet on its way into the emulator's sockets.",
     unit="packets",
 )
 CONSERVATION = CheckDescriptor(
     "conservation of packets",
     "bed",
-    "every attempt",
     "Packets in and their copies equal packets delivered, lost, dropped and in flight.",
     unit="packets",
 )
 AS_DRAWN = CheckDescriptor(
     "{impairment} as drawn",
     "bed",
-    "every attempt",
     "The lost, copied or damaged packets are those that the seed draws or a trace lists.",
     unit="packets",
 )
 SCHEDULED_CHANGES = CheckDescriptor(
     "scheduled changes",
     "bed",
-    "scheduled changes",
     "Every change of a link that was due was made at its time, and no other.",
+    applies="scheduled changes",
     unit="changes",
 )
 CHANGES_BY_EVENTS = CheckDescriptor(
     "changes by events",
     "bed",
-    "events",
     "Only events of the experiment changed the link; an event that never happens is no fault.",
+    applies="events",
 )
 PRESSURE = CheckDescriptor(
     "CPU pressure",
     "bed",
-    "every attempt",
     "Tasks of the trial waited for CPUs that others used, at most {limit} of the client's time.",
     by_strain=True,
     unit="1",
@@ -187,74 +178,63 @@ httpbed count as others."""
 SOCKET_DROPS = CheckDescriptor(
     "drops in UDP sockets",
     "bed",
-    "HTTP/3",
     "The kernel dropped no datagram before a program took it, or the CPU pressure was at most"
     f" {units.format_share(PRESSURE_ALONE)}: then the program was too slow by itself.",
+    applies="HTTP/3",
     by_strain=True,
     unit="datagrams",
 )
 CONGESTION_CONTROL = CheckDescriptor(
     "sender's congestion control",
     "bed",
-    "every attempt",
     "The sender's sockets have the experiment's congestion control; QUIC's is not observed.",
 )
 TCP_BUFFERS = CheckDescriptor(
     "TCP buffers",
     "bed",
-    "stated TCP buffers",
     "The sockets have the experiment's buffers.",
+    applies="stated TCP buffers",
 )
 CARRIED_OUT = CheckDescriptor(
     "trial carried out",
     "bed",
-    "every attempt",
     "httpbed brought the attempt to its end; the check exists only where it did not.",
 )
 SENT = CheckDescriptor(
     "packets sent",
     "subject",
-    "every attempt",
     "No program's host sent frames that are not IP, a flood, or many packets of other protocols.",
 )
 RAN = CheckDescriptor(
     "{part} ran",
     "subject",
-    "every attempt",
     "Each server and proxy started, and ran until the client ended.",
 )
 FOLDERS = CheckDescriptor(
     "parts' folders",
     "subject",
-    "every attempt",
     "Each part left only plain files within the bounds of its folder.",
 )
 ENDED_WELL = CheckDescriptor(
     "{part} ended well",
     "subject",
-    "every attempt",
     "Each client ended with exit status 0 and reported no error.",
 )
 PROTOCOL = CheckDescriptor(
     "protocol used",
     "subject",
-    "every attempt",
     "Every request on every hop used the configured HTTP version, by logs, client and packets.",
 )
 NOT_RESET = CheckDescriptor(
     "connections not reset",
     "subject",
-    "every attempt",
     "No server reset a TCP connection before all data had arrived.",
     unit="connections",
 )
-TLS_VERSION = CheckDescriptor(
-    "TLS version", "subject", "every attempt", "Every connection used TLS 1.3."
-)
+TLS_VERSION = CheckDescriptor("TLS version", "subject", "Every connection used TLS 1.3.")
 CONNECTION_COUNT = CheckDescriptor(
     "connection count",
     "subject",
-    "every attempt",
     "The client opened as many connections as configured; HTTP/2 and HTTP/3 may open fewer. A"
     " browser opened and used no more than its pools hold.",
     unit="connections",
@@ -262,65 +242,63 @@ CONNECTION_COUNT = CheckDescriptor(
 RESUMPTION = CheckDescriptor(
     "resumption",
     "subject",
-    "every attempt",
     "Connections were resumed and carried early data exactly as the workload says.",
 )
 PASSED_ON = CheckDescriptor(
     "{part} passed on cleanly",
     "subject",
-    "proxies",
     "The proxy reports no error flag and asked upstream once per request.",
+    applies="proxies",
 )
 STATUS_OF_ONE = CheckDescriptor(
     "status of the one answer",
     "subject",
-    "one file",
     "The only request was answered once, with status 200; an upload with 200, 201 or 204.",
+    applies="one file",
 )
 STATUS = CheckDescriptor(
     "status of the answers",
     "subject",
-    "every attempt",
     "Every request was answered, with status 200 or the status that uploads, retries and sites"
     " allow.",
 )
 INTERVALS = CheckDescriptor(
     "requests at intervals",
     "subject",
-    "intervals",
     "The client sent packets as long as its requests were due, less {limit}.",
+    applies="intervals",
     limit=0.1,
 )
 LENGTHS = CheckDescriptor(
     "length of the answers",
     "subject",
-    "download",
     "Every body has the file's length, where the client stores none or only its last round.",
+    applies="download",
     unit="bodies",
 )
 BODY = CheckDescriptor(
     "body as served",
     "subject",
-    "download",
     "The file that the client stored has the served file's length and SHA-256.",
+    applies="download",
 )
 BODIES = CheckDescriptor(
     "bodies as served",
     "subject",
-    "download",
     "The files that the client stored have the served files' lengths and SHA-256.",
+    applies="download",
 )
 METHOD = CheckDescriptor(
     "method of the requests",
     "subject",
-    "upload",
     "Every request that the server logged has the upload's method.",
+    applies="upload",
 )
 BODIES_SENT = CheckDescriptor(
     "bodies as sent",
     "subject",
-    "upload",
     "The files that the server stored have the lengths and SHA-256 of those that the client sent.",
+    applies="upload",
 )
 
 CHECK_TABLES = Seam("checks", tuple)

@@ -222,14 +222,11 @@ class Experiment(Value):
         if name is None:
             return self
         scale = self.scales[name]
-        reduced = self.model_copy(
-            update={
-                "factors": factorial.narrowed(self.factors, scale.levels),
-                "groups": factorial.scaled(self.groups, scale),
-                "replicates": scale.replicates,
-            }
+        return self._reduced(
+            factors=factorial.narrowed(self.factors, scale.levels),
+            groups=factorial.scaled(self.groups, scale),
+            replicates=scale.replicates,
         )
-        return reduced.model_copy(update={"factors": reduced.used_factors()})
 
     def with_replicates(self, replicates: int | None) -> Experiment:
         """Return the experiment with so many blocks, at every scale; None keeps its own numbers."""
@@ -253,20 +250,20 @@ class Experiment(Value):
         exclude = [
             exclusion for exclusion in self.exclude if not any(map(exclusion.matches, treatments))
         ]
-        update = {"groups": groups, "exclude": exclude, "replicates": replicates}
-        reduced = self.model_copy(update=update)
-        return reduced.model_copy(update={"factors": reduced.used_factors()})
+        return self._reduced(groups=groups, exclude=exclude, replicates=replicates)
 
-    def used_factors(self) -> dict[str, list[str]]:
-        """Return the factors with only the levels that a treatment has."""
-        used: dict[str, set[str]] = {name: set() for name in self.factors}
-        for treatment in self.treatments():
+    def _reduced(self, **changes: Any) -> Experiment:
+        """Return the experiment with another design, and only the levels that it uses."""
+        reduced = self.model_copy(update=changes)
+        used: dict[str, set[str]] = {name: set() for name in reduced.factors}
+        for treatment in reduced.treatments():
             for name, level in treatment.items():
                 used[name].add(level)
-        return {
+        factors = {
             name: [level for level in levels if level in used[name]]
-            for name, levels in self.factors.items()
+            for name, levels in reduced.factors.items()
         }
+        return reduced.model_copy(update={"factors": factors})
 
 
 @cache

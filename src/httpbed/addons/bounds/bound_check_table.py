@@ -7,7 +7,6 @@ from httpbed.experiment.check import CheckDescriptor
 POSSIBLE_WINDOWS = CheckDescriptor(
     "possible for this link, bytes in any window",
     "bed",
-    "every attempt",
     "No direction delivered more bytes in any window than its rate and burst allow.",
     is_explicit=True,
     group="possible for this link",
@@ -16,7 +15,6 @@ POSSIBLE_WINDOWS = CheckDescriptor(
 POSSIBLE_TIMES = CheckDescriptor(
     "possible for this link, times",
     "bed",
-    "every attempt",
     "No packet took less time than delay and rate allow.",
     is_explicit=True,
     group="possible for this link",
@@ -25,7 +23,6 @@ POSSIBLE_TIMES = CheckDescriptor(
 POSSIBLE_ACKNOWLEDGEMENTS = CheckDescriptor(
     "possible for this link, bytes received",
     "bed",
-    "every attempt",
     "No TCP endpoint acknowledged more bytes than the link delivered to it.",
     is_explicit=True,
     group="possible for this link",
@@ -34,7 +31,6 @@ POSSIBLE_ACKNOWLEDGEMENTS = CheckDescriptor(
 POSSIBLE_REQUESTS = CheckDescriptor(
     "possible for this link, requests",
     "subject",
-    "every attempt",
     "No handshake and no request took less time than delays and rates allow.",
     is_explicit=True,
     group="possible for this link",
@@ -43,7 +39,6 @@ POSSIBLE_REQUESTS = CheckDescriptor(
 POSSIBLE_BODIES = CheckDescriptor(
     "possible for this link, bodies stored",
     "subject",
-    "every attempt",
     "Before the end of its request, the links of each client delivered at least its bodies.",
     is_explicit=True,
     group="possible for this link",

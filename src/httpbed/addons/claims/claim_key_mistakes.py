@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from httpbed.addons.claims.cell_builder import ClaimDesign
 from httpbed.addons.claims.stated_claim import OtherCells, StatedClaim
@@ -83,9 +83,7 @@ def _metric(stated: StatedClaim) -> Iterator[TableProblem]:
 
 def _statistics(stated: StatedClaim) -> Iterator[TableProblem]:
     used = [key for key in STATISTICS_OVER_CELLS if getattr(stated, key)]
-    if len(used) > 1:
-        reason = f"{first_names(used)} exclude each other"
-        yield TableProblem((used[1],), reason, "keep one, or write two claims")
+    yield from _exclusive(used)
     if used and not stated.over:
         yield TableProblem((used[0],), "needs cells", "name the factors of the cells in over")
     if stated.minus and not used:
@@ -95,6 +93,12 @@ def _statistics(stated: StatedClaim) -> Iterator[TableProblem]:
         yield TableProblem(("minus",), "does not apply to ranks", "delete it")
     yield from _minus_other(stated)
     yield from _trend(stated)
+
+
+def _exclusive(used: Sequence[str]) -> Iterator[TableProblem]:
+    if len(used) > 1:
+        reason = f"{first_names(used)} exclude each other"
+        yield TableProblem((used[1],), reason, "keep one, or write two claims")
 
 
 def _minus_other(stated: StatedClaim) -> Iterator[TableProblem]:
@@ -183,9 +187,7 @@ CENTRES = ("median", "mean")
 def _shape_problems(stated: StatedClaim) -> Iterator[TableProblem]:
     """Find keys that do not go together with a shape, or with the violation of an order."""
     used = [key for key in SHAPES if getattr(stated, key)]
-    if len(used) > 1:
-        reason = f"{first_names(used)} exclude each other"
-        yield TableProblem((used[1],), reason, "keep one, or write two claims")
+    yield from _exclusive(used)
     for key in used:
         if key != "trend" and stated.estimate not in CENTRES:
             reason = f"does not apply to {stated.estimate}"

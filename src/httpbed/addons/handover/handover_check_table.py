@@ -7,15 +7,15 @@ from httpbed.experiment.check import CheckDescriptor
 HANDOVER_HAPPENED = CheckDescriptor(
     "hand-over took place",
     "bed",
-    "hand-over",
     "The client's network changed when it was due, unless the client had finished.",
+    applies="hand-over",
     unit="hand-overs",
 )
 HANDOVER_PROMPT = CheckDescriptor(
     "hand-overs in time",
     "bed",
-    "hand-over",
     "Each change took place at most {limit} after it was due.",
+    applies="hand-over",
     by_strain=True,
     unit="s",
     # A client at 10 Mbit/s receives 60 kB in this time: 3 % of the 2 MB after which a study hands
@@ -26,15 +26,15 @@ HANDOVER_PROMPT = CheckDescriptor(
 HANDOVER_PACE = CheckDescriptor(
     "hand-overs keep pace",
     "bed",
-    "hand-over",
     "The steps of one repeated hand-over take less time than its period.",
+    applies="hand-over",
     unit="s",
 )
 HANDOVER_COUNT = CheckDescriptor(
     "hand-overs as many as due",
     "bed",
-    "hand-over",
     "At least {limit} of the repeated hand-overs that were due took place.",
+    applies="hand-over",
     by_strain=True,
     unit="1",
     limit=0.9,
@@ -42,22 +42,22 @@ HANDOVER_COUNT = CheckDescriptor(
 SOCKETS_DESTROYED = CheckDescriptor(
     "sockets of a deleted address",
     "bed",
-    "hand-over",
     "No TCP socket of a deleted address is left after its destruction.",
+    applies="hand-over",
     unit="sockets",
 )
 FIRST_LINK = CheckDescriptor(
     "client on its first link",
     "subject",
-    "hand-over",
     "The client used no other link before the first hand-over.",
+    applies="hand-over",
     unit="connections",
 )
 HANDOVER_FOLLOWED = CheckDescriptor(
     "hand-over followed",
     "subject",
-    "hand-over",
     "What arrived on the new path after each hand-over: the same connection, a new one or nothing.",
+    applies="hand-over",
     is_note=True,
 )
 
