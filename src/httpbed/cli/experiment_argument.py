@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -42,7 +42,6 @@ from httpbed.experiment.parser import WHOLE_FILE
 from httpbed.programs import catalog as catalogs
 from httpbed.programs.catalog import Catalog, second_build
 from httpbed.store.campaign import Campaign
-from httpbed.trial.attempt_plan import PlanOptions
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
@@ -211,17 +210,23 @@ def design_options(*, of_clock: bool = True) -> Callable[[Callable[..., Any]], C
     """
     options = [scale_option, for_claims_option, replicates_option, blocks_option, until_option]
     options += [clock_option] * of_clock
-    names = {field.name for field in fields(DesignOptions)} - ({"clock"} if not of_clock else set())
+    names = [field.name for field in fields(DesignOptions) if of_clock or field.name != "clock"]
+    return lambda function: with_options(options)(
+        _gathered(function, "design", names, DesignOptions)
+    )
 
-    def added(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def gathered(*arguments: Any, **values: Any) -> Any:
-            chosen = {name: values.pop(name) for name in names}
-            return function(*arguments, design=DesignOptions(**chosen), **values)
 
-        return with_options(options)(gathered)
+def _gathered(
+    function: Callable[..., Any], parameter: str, names: Iterable[str], make: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a function that takes these options, and hands on one value that is made of them."""
 
-    return added
+    @functools.wraps(function)
+    def gathered(*arguments: Any, **values: Any) -> Any:
+        made = make(**{name: values.pop(name) for name in names})
+        return function(*arguments, **{parameter: made}, **values)
+
+    return gathered
 
 
 def _kept(
@@ -259,14 +264,8 @@ def trial_options(function: Callable[..., Any]) -> Callable[..., Any]:
     The verb gets them as ``of_trials``: fields of :class:`~httpbed.trial.attempt_plan.PlanOptions`
     by their names. The backend is None if none was named.
     """
-
-    @functools.wraps(function)
-    def gathered(*arguments: Any, **values: Any) -> Any:
-        names = [one.name for one in fields(PlanOptions) if one.name in values]
-        chosen = {name: values.pop(name) for name in names}
-        return function(*arguments, of_trials=chosen, **values)
-
-    return cast("Callable[..., Any]", keep_option(link_backend_option(gathered)))
+    gathered = _gathered(function, "of_trials", ("keep", "backend"), dict)
+    return with_options([keep_option, link_backend_option])(gathered)
 
 
 AUTO = "auto"
