@@ -27,7 +27,7 @@ from httpbed.experiment.metric import DEFAULT_METRIC, is_unknown_metric
 from httpbed.experiment.scenario import Scenario, ScenarioReader, of_campaign
 from httpbed.experiment.schema import experiment_schema
 from httpbed.experiment.stated_tables import STATED_TABLES, StatedTable, StatedTables
-from httpbed.experiment.workload_kinds import NO_SUCH_KIND, UnreadWorkload
+from httpbed.experiment.workload_kinds import UnreadWorkload
 
 WHOLE_FILE = "experiment file"
 """Place of a mistake that lies in no table."""
@@ -429,31 +429,37 @@ def _mistake(
     document: Mapping[str, Any], detail: ErrorDetails, levels: Mapping[str, str]
 ) -> Mistake:
     place = detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"]
-    if detail["type"] == NO_SUCH_KIND:  # pydantic reports it for the whole table
-        place = (*place, "kind")
     reason, remedy = validation_messages.reason_and_remedy(detail)
-    if detail["type"] == NO_SUCH_KIND:
-        stated = detail["input"]
-        kind = stated.get("kind") if isinstance(stated, Mapping) else stated
-        reason = f"{str(kind)[:_MAX_KIND]!r} {reason}"
-        remedy = did_you_mean(str(kind)[:_MAX_KIND], workload_kinds.KINDS)
-    elif detail["type"] == "extra_forbidden":
-        key = str(detail["loc"][-1])
-        is_misplaced = key in _known_keys()  # not misspelled
-        reason = "is not a key of this table" if is_misplaced else "unknown key"
-        close = difflib.get_close_matches(key, _known_keys(), n=1, cutoff=_SIMILAR)
-        remedy = f"did you mean {close[0]!r}?" if close and not is_misplaced else "delete it"
-        if kinds := workload_kinds.others_with(key, place):
-            reason = f"belongs to a workload of kind {kinds}, not of this one"
-            remedy = f"delete it, or say kind = {kinds}"
-        if len(detail["loc"]) == 1 and not (close or is_misplaced) and _is_table(detail["input"]):
-            reason, remedy = "no installed addon reads this table", "delete it, or add the addon"
-    elif detail["type"] == "missing":
-        reason, remedy = "is missing", "add it"
-    elif detail["type"] == "literal_error":
-        accepted = validation_messages.accepted_words(detail)
-        remedy = did_you_mean(str(detail["input"]), accepted, remedy)
+    match detail["type"]:
+        case workload_kinds.NO_SUCH_KIND:  # pydantic reports it for the whole table
+            place = (*place, "kind")
+            stated = detail["input"]
+            kind = str(stated.get("kind") if isinstance(stated, Mapping) else stated)[:_MAX_KIND]
+            reason = f"{kind!r} {reason}"
+            remedy = did_you_mean(kind, workload_kinds.KINDS)
+        case "extra_forbidden":
+            reason, remedy = _unknown_key(place, detail["input"])
+        case "missing":
+            reason, remedy = "is missing", "add it"
+        case "literal_error":
+            accepted = validation_messages.accepted_words(detail)
+            remedy = did_you_mean(str(detail["input"]), accepted, remedy)
     return mistake_at(document, place, levels, reason, remedy)
+
+
+def _unknown_key(place: KeyPath, value: object) -> tuple[str, str]:
+    """Return what is wrong with a key that its table does not have, and what to do."""
+    key = str(place[-1])
+    if kinds := workload_kinds.others_with(key, place):
+        reason = f"belongs to a workload of kind {kinds}, not of this one"
+        return reason, f"delete it, or say kind = {kinds}"
+    if key in _known_keys():
+        return "is not a key of this table", "delete it"
+    if close := difflib.get_close_matches(key, _known_keys(), n=1, cutoff=_SIMILAR):
+        return "unknown key", f"did you mean {close[0]!r}?"
+    if len(place) == 1 and _is_table(value):
+        return "no installed addon reads this table", "delete it, or add the addon"
+    return "unknown key", "delete it"
 
 
 @functools.cache
