@@ -115,8 +115,7 @@ def rounds_to_drained(transfer: SenderTransfer) -> float:
 def largest_at_start(transfer: SenderTransfer) -> float:
     """Return the largest window while STARTUP's queue stays, of the BDP."""
     begin, end = _startup(transfer)
-    windows = [one.window for one in transfer.flight.rounds[begin:end]]
-    return max(windows, default=0.0) / transfer.pipe.bdp
+    return float(transfer.flight.windows[begin:end].max(initial=0.0)) / transfer.pipe.bdp
 
 
 def least_after_drain(transfer: SenderTransfer) -> float | None:
@@ -191,8 +190,7 @@ def tokens_used(transfer: SenderTransfer) -> float:
 
 def _startup(transfer: SenderTransfer) -> tuple[int, int]:
     """Return the places of the first round with a queue, and of the next one without."""
-    windows = np.array([one.window for one in transfer.flight.rounds])
-    is_queued = windows > DRAINED * transfer.pipe.bdp
+    is_queued = transfer.flight.windows > DRAINED * transfer.pipe.bdp
     begin = _first(is_queued)
     return begin, begin + _first(~is_queued[begin:])
 

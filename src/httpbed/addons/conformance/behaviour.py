@@ -93,9 +93,8 @@ def growth_at_start(flight: Flight, up_to: float) -> float | None:
     data, lost_s = _first_data_round(flight), _first_loss_s(flight)
     if data is None:
         return None
-    rounds = [one for one in flight.rounds if one.begin_s >= data.end_s and one.end_s <= lost_s]
-    below = until(rounds, up_to)
-    factors = [later.window / one.window for one, later in itertools.pairwise(below)]
+    below = until(rounds_between(flight, data.end_s, lost_s), up_to)
+    factors = [later.window / earlier.window for earlier, later in itertools.pairwise(below)]
     return float(np.median(factors)) if factors else None
 
 
@@ -179,10 +178,10 @@ def slope(losses: Sequence[float], rates: Sequence[float]) -> float:
 
 def _first_data_round(flight: Flight) -> Round | None:
     sent, sizes = flight.packets.sent_s, flight.packets.bytes
-    for one in flight.rounds:
-        first, last = np.searchsorted(sent, one.begin_s), np.searchsorted(sent, one.end_s)
+    for candidate in flight.rounds:
+        first, last = np.searchsorted(sent, [candidate.begin_s, candidate.end_s])
         if sizes[first:last].sum() > HANDSHAKE_BYTES:
-            return one
+            return candidate
     return None
 
 

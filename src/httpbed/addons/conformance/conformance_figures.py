@@ -59,9 +59,7 @@ def _windows(transfers: Transfers) -> Iterator[Plot]:
 
 
 def _draw_windows(axes: Axes, transfer: SenderTransfer) -> None:
-    rounds = transfer.flight.rounds
-    times = [one.begin_s for one in rounds]
-    windows = [one.window for one in rounds]
+    times, windows = [one.begin_s for one in transfer.flight.rounds], transfer.flight.windows
     axes.step(times, windows, where="post", color=PALETTE[1], linewidth=1.1)
     lost = transfer.flight.packets.lost
     axes.plot(
@@ -71,7 +69,7 @@ def _draw_windows(axes: Axes, transfer: SenderTransfer) -> None:
         color=PALETTE[2],
         markersize=4,
     )
-    _bounds(axes, transfer, max(windows, default=1.0))
+    _bounds(axes, transfer, float(windows.max()) if len(windows) else 1.0)
 
 
 def _bounds(axes: Axes, transfer: SenderTransfer, largest: float) -> None:

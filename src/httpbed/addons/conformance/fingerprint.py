@@ -160,9 +160,7 @@ def _quantiles(transfer: SenderTransfer) -> Floats | None:
 
 def window_curve(flight: Flight, at_s: Floats) -> tuple[Floats, Floats]:
     """Return the windows at these times, and by how many packets they grow in a round trip."""
-    rounds = flight.rounds
-    begin_s = np.array([one.begin_s for one in rounds])
-    windows = np.array([one.window for one in rounds])
+    begin_s, windows = np.array([one.begin_s for one in flight.rounds]), flight.windows
     growth = np.gradient(windows) if len(windows) > 1 else np.zeros(len(windows))
     place = np.maximum(np.searchsorted(begin_s, at_s, side="right") - 1, 0)
     return windows[place], growth[place]

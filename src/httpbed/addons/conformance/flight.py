@@ -158,6 +158,11 @@ class Flight:
             index = int(arrived[later]) if later < len(arrived) else len(sent)
         return tuple(begun)
 
+    @cached_property
+    def windows(self) -> Floats:
+        """The window of each round."""
+        return np.array([one.window for one in self.rounds], dtype=np.float64)
+
     @property
     def largest_window(self) -> float:
         """Largest number of full packets in flight."""
@@ -237,5 +242,5 @@ def delivery_time_s(flight: Flight, size: int) -> float | None:
 def median_delivery_s(flights: Sequence[Flight], size: int) -> float | None:
     """Median of :func:`delivery_time_s`; None if a transfer delivered fewer bytes."""
     times = [delivery_time_s(flight, size) for flight in flights]
-    known = [one for one in times if one is not None]
+    known = [time_s for time_s in times if time_s is not None]
     return median(known) if known and len(known) == len(times) else None
