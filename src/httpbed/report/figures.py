@@ -121,7 +121,7 @@ def _against(findings: Findings, name: str, axis: NumericLevels) -> Plot:
         points = _points(findings, conditions, name, places)
         for label in (label for label in points if label in chosen):
             _curve(axes, points[label], form, (label, *styles[label]))
-        axes.set_title(shortened(facet, MAX_HEADING), loc="left", fontsize=9, fontweight="bold")
+        axes.set_title(shortened(facet, MAX_HEADING))
         _quiet(axes, grid="y")
         _value_axis(axes, findings, form, "y")
         axes.set_xticks(sorted(set(places.values())))

@@ -31,7 +31,7 @@ def time_panels(titles: Mapping[str, str]) -> tuple[VisibleFigure, dict[str, Axe
     figure = VisibleFigure(figsize=size, layout="constrained")
     column = figure.subplots(len(titles), 1, squeeze=False)[:, 0]
     for axes, (name, title) in zip(column, titles.items(), strict=True):
-        axes.set_title(f"{name}: {title}", loc="left", fontsize=9, fontweight="bold")
+        axes.set_title(f"{name}: {title}")
         axes.set_ylabel("full packets")
     column[-1].set_xlabel("time since the sender's first packet (s)")
     return figure, dict(zip(titles, column, strict=True))
@@ -114,13 +114,12 @@ def _envelopes(transfers: Transfers) -> Iterator[Plot]:
     for axes, (envelopes, sender, kernel) in zip(panels, drawn, strict=True):
         _draw_envelope(axes, kernel, f"the kernel's {bcp133.TITLES[envelopes.kernel]}", QUIET)
         _draw_envelope(axes, sender, "the sender", PALETTE[1])
-        title = f"{envelopes.network.title}: {sender.conformance(kernel):.2f}"
-        axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+        axes.set_title(f"{envelopes.network.title}: {sender.conformance(kernel):.2f}")
         axes.set_xlabel("queueing delay (ms)")
         axes.set_ylabel("throughput (Mbit/s)")
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(fontsize=8)
     yield Plot(
         name="envelopes",
         caption="Throughput against queueing delay, a point for each ten round trips, beside a flow"

@@ -105,7 +105,7 @@ def plot(identified: Identification) -> Iterator[Plot]:
                 _draw(panels[name], known.curves[name], label, QUIET, **style)
             _draw(panels[name], curve, identified.key.implementation, PALETTE[1])
             panels[name].set_ylim(bottom=0)
-        next(iter(panels.values())).legend(frameon=False, fontsize=8)
+        next(iter(panels.values())).legend(fontsize=8)
         yield Plot(
             name="windows",
             caption="The window in each network beside that of the nearest reference. Its losses"

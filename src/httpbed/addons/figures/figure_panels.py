@@ -122,7 +122,7 @@ def panel_grid(  # noqa: PLR0913 - each is a word of the layout
         axes.set_visible(False)
     by_panel = dict(zip(placed.panels, grid.flat, strict=False))
     for index, (panel, axes) in enumerate(by_panel.items()):
-        axes.set_title(titles[panel], loc="left", fontsize=8.5, fontweight="bold")
+        axes.set_title(titles[panel], fontsize=8.5)
         axes.tick_params(labelsize=8.5, labelbottom=index + columns >= count or not share[0])
     figure.legend(
         handles=list(legend),

@@ -230,7 +230,7 @@ def _panel(axes: Axes, panel: Panel, names: list[str], *, most: int, tolerance: 
             _trial(axes, trial, drawn, (hues[name], MARKERS[index % len(MARKERS)]), alone=alone)
             for event in trial.handovers if len(marks) <= MAX_MARKS else trial.handovers[:1]:
                 _change(axes, event, hues[name])
-    axes.set_title(panel.title, loc="left", fontsize=9, fontweight="bold")
+    axes.set_title(panel.title)
     axes.grid(axis="y")
 
 
@@ -370,12 +370,7 @@ def _close_by(axes: Axes, trial: Timeline, event: HandoverEvent) -> None:
     axes.set_ylim(least - 0.9 * room, most + 0.05 * room)
     axes.set_ylabel("MB delivered")
     axes.grid(axis="y")
-    axes.set_title(
-        f"hand-over {event.number}: {event.left} to {event.entered}",
-        loc="left",
-        fontsize=9,
-        fontweight="bold",
-    )
+    axes.set_title(f"hand-over {event.number}: {event.left} to {event.entered}")
     axes.set_xlabel("time since the hand-over (ms)")
     round_ticks(axes.yaxis, 4)
 
