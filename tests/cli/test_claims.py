@@ -311,7 +311,7 @@ def test_an_inconclusive_gate_fails_only_if_strict(httpbed: Command, tmp_path: P
 
 
 def test_the_gate_judges_claims(httpbed: Command, campaign: Path, tmp_path: Path) -> None:
-    """A contradicted claim is a regression; the margin is not looked at."""
+    """A claim that does not hold is a regression; the margin is not looked at."""
     code, out, _ = httpbed("gate", plain(tmp_path / "old", 1.0), campaign)
     assert code == 0
     assert "L-7  reproduced" in out
@@ -320,6 +320,10 @@ def test_the_gate_judges_claims(httpbed: Command, campaign: Path, tmp_path: Path
     assert code == 1
     assert "L-7  contradicted" in out
     assert out.endswith("gate: regression: claim L-7 contradicted\n")
+    code, out, _ = httpbed("gate", campaign, plain(tmp_path / "same", 1.0, BLOCKS + CLAIM))
+    assert code == 1
+    assert "L-7  no difference" in out
+    assert out.endswith("gate: regression: claim L-7 with no difference\n")
 
 
 def test_a_gate_with_claims_compares_completion(

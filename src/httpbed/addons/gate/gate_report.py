@@ -22,6 +22,7 @@ from xml.etree import ElementTree as ET
 
 from httpbed.addons.claims import claims_report as claims
 from httpbed.addons.claims import judging
+from httpbed.addons.claims.claim_verdict import ClaimVerdict
 from httpbed.addons.claims.judging import JudgedClaim
 from httpbed.addons.compare import diff_table, regression
 from httpbed.addons.compare.regression import GateVerdict, TreatmentChange
@@ -35,6 +36,12 @@ from httpbed.results import findings, sample, selection
 from httpbed.results.selection import SelectedArm
 from httpbed.store import resume
 from httpbed.store.results import Results
+
+FAILING: Mapping[ClaimVerdict, str] = {
+    "contradicted": "contradicted",
+    "no difference": "with no difference",
+}
+"""Verdicts on a claim that fail a gate, as its cause has them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Gate:
             return "refused"
         of_claims = {claim.main.verdict for claim in self.judged}
         of_treatments = regression.verdict(self.changes) if self.changes else "pass"
-        if of_claims & {"contradicted", "no difference"} or of_treatments == "regression":
+        if of_claims & FAILING.keys() or of_treatments == "regression":
             return "regression"
         is_pass = of_claims <= {"reproduced"} and of_treatments == "pass"
         return "pass" if is_pass else "inconclusive"
@@ -257,12 +264,10 @@ def closing(gate: Gate) -> str:
 
 
 def _causes(gate: Gate) -> Iterator[str]:
-    contradicted = [
-        claim.stated.id for claim in gate.judged if claim.main.verdict == "contradicted"
-    ]
-    if contradicted:
-        noun = "claim" if len(contradicted) == 1 else "claims"
-        yield f"{noun} {listed(contradicted)} contradicted"
+    for verdict, words in FAILING.items():
+        failing = [claim.stated.id for claim in gate.judged if claim.main.verdict == verdict]
+        if failing:
+            yield f"{'claim' if len(failing) == 1 else 'claims'} {listed(failing)} {words}"
     yield from regression.causes(gate.changes)
 
 
@@ -291,8 +296,7 @@ def cases(gate: Gate) -> Iterator[Case]:
     """Yield the claims, the treatments, and last the gate."""
     for claim in gate.judged:
         verdict = claim.main.verdict
-        has_failed = verdict in {"contradicted", "no difference"}
-        is_open = not has_failed and verdict != "reproduced"
+        has_failed, is_open = verdict in FAILING, verdict in {"open", "not run"}
         yield Case(f"claim {claim.stated.id}", verdict, claim.stated.says, has_failed, is_open)
     for change in gate.changes:
         name = treatment(change.levels, change.levels)
