@@ -86,34 +86,34 @@ def recipes_option(function: Verb) -> Verb:
 
 
 def _keep_programs(context: click.Context, _: click.Parameter, values: tuple[str, ...]) -> None:
-    mistakes, programs = [], dict[str, str]()
+    mistakes, programs = list[Mistake](), dict[str, str]()
     for word in values:
-        name, _equals, path = word.partition("=")
-        if mistake := _program_mistake("--program", word):
-            mistakes.append(mistake)
-        elif name in programs:
-            reason = f"{name} is given twice"
-            mistakes.append(Mistake("--program", reason, "one executable for each name"))
-        else:
-            programs[name] = _program_path(path)
+        with collected(mistakes):
+            name, path = _executable("--program", word)
+            if name in programs:
+                reason = f"{name} is given twice"
+                raise ConfigError([Mistake("--program", reason, "one executable for each name")])
+            programs[name] = path
     require_none(mistakes)
     context.meta[_PROGRAMS] = programs
 
 
-def _program_mistake(option: str, word: str) -> Mistake | None:
-    """Return why a word does not name a program's executable; None if it does."""
+def _executable(option: str, word: str) -> tuple[str, str]:
+    """Return the name of a program, and the path or the name of the user's executable for it.
+
+    Raises:
+        ConfigError: The word has another form, or may mean two files.
+    """
     name, equals, path = word.partition("=")
     if not (name and equals and path):
-        return Mistake(option, f"{word!r} does not have the form NAME=PATH")
-    if "/" in path or not Path(path).is_file():
-        return None
-    installed = shutil.which(path)
-    reason = f"{path!r} may mean ./{path}" + (f" or {installed}" if installed else "")
-    return Mistake(option, reason, f"write {name}=./{path}, or a full path")
-
-
-def _program_path(path: str) -> str:
-    return str(Path(path).expanduser().absolute()) if "/" in path else path
+        raise ConfigError([Mistake(option, f"{word!r} does not have the form NAME=PATH")])
+    if "/" in path:
+        return name, str(Path(path).expanduser().absolute())
+    if Path(path).is_file():
+        installed = shutil.which(path)
+        reason = f"{path!r} may mean ./{path}" + (f" or {installed}" if installed else "")
+        raise ConfigError([Mistake(option, reason, f"write {name}=./{path}, or a full path")])
+    return name, path
 
 
 def _against(
@@ -123,11 +123,9 @@ def _against(
     del parameter
     if word is None:
         return None
-    if mistake := _program_mistake("--against", word):
-        raise ConfigError([mistake])
-    name, _, path = word.partition("=")
-    context.meta[_AGAINST] = {second_build(name): {"of": name, "path": _program_path(path)}}
-    return name, _program_path(path)
+    name, path = _executable("--against", word)
+    context.meta[_AGAINST] = {second_build(name): {"of": name, "path": path}}
+    return name, path
 
 
 against_option = click.option(

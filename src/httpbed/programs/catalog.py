@@ -88,12 +88,8 @@ class Catalog:
 
     def tunnel_ends(self) -> frozenset[str]:
         """Return the names of the proxies that form tunnels; such a proxy only forwards."""
-        pairs = (
-            (recipe.name, recipe.next_proxy)
-            for recipe in self.recipes.values()
-            if recipe.next_proxy
-        )
-        return frozenset(name for pair in pairs for name in pair if name)
+        pairs = ((recipe.name, recipe.next_proxy) for recipe in self.recipes.values())
+        return frozenset(end for near, far in pairs if far for end in (near, far))
 
     def installs(self, names: Iterable[str] | None = None) -> dict[Contents, list[str]]:
         """Return the contents of each needed root filesystem -> the recipes that use it.
@@ -115,16 +111,12 @@ class Catalog:
         Raises:
             ConfigError: A recipe does not exist or starts a script, or an executable cannot run.
         """
-        mistakes = [
-            Mistake(option, *unknown(name, self.recipes))
-            for name in programs
-            if name not in self.recipes
-        ]
-        mistakes += [
-            mistake
-            for name in programs
-            if name in self.recipes and (mistake := _script(option, self[name]))
-        ]
+        mistakes = []
+        for name in programs:
+            if name not in self.recipes:
+                mistakes.append(Mistake(option, *unknown(name, self.recipes)))
+            elif script := _script(option, self[name]):
+                mistakes.append(script)
         require_none(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
         require_user_programs(changed.values())

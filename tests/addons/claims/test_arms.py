@@ -81,13 +81,11 @@ def mistakes(claim: str) -> str:
     return " ".join(map(str, read.mistakes))
 
 
-def test_an_arm_is_no_other_arm_and_not_the_claim() -> None:
+def test_an_arm_is_no_other_arm() -> None:
     """A negative control that is a control, too, would be right and wrong at once."""
     control = ARM.format("control")
     twice = control + control.replace("no loss", "none").replace('"control"', '"negative control"')
     assert "selects the same treatments as the arm 'no loss'" in mistakes(FASTER + twice)
-    own = ARM.format("negative control").replace("0 %", "2 %")
-    assert "selects the same treatments as the claim itself" in mistakes(FASTER + own)
 
 
 @pytest.mark.parametrize("region", ["1 .. 1", "= 1"])
