@@ -84,8 +84,10 @@ def _opening(found: Sequence[PublishedExperiment], explained: Path) -> Iterator[
         " paper names as the cause. In brackets is the interval, of about 95 %; n is the number of"
         " blocks. Of a claim about each of several cells, such as networks or sites, the tables"
         " show all values of up to three, or else the one that lies farthest from the claim, and of"
-        " how many the estimate is as claimed. The reports have the values of single cells. One"
-        " rule makes regions of the papers' words"
+        " how many the estimate is as claimed. A share or number of cells is that of our medians;"
+        " its interval is that of a repetition with the paper's loads, which are no pairs as ours"
+        " are. So the share may lie outside of its interval. The reports have the values of single"
+        " cells. One rule makes regions of the papers' words"
         f" ([decision 41]({RULE}))."
     )
     yield results_answers.multiplicity(found)

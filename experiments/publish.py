@@ -67,7 +67,7 @@ def publish(campaign: Path, *, joins: bool = False) -> None:
             _httpbed("export", "--archive", *published, campaign, "-o", made)
             _export_one_load(campaign, made / LOADS)
         claims = judged(made, experiment, place.parent)
-        (made / "claims.json").write_text(json.dumps({"claims": claims}, indent=1) + "\n")
+        (made / "claims.json").write_text(_compact({"claims": claims}))
         beside = [word for one in referred(experiment, place.parent) for word in ("--with", one)]
         stated = read_stated(experiment)
         today = ("--experiment", experiment, *beside) if stated.claims or stated.figures else ()
@@ -128,7 +128,11 @@ def _export_one_load(campaign: Path, loads: Path) -> None:
                 for entry in document["log"]["entries"]:
                     for name in ("text", "encoding"):
                         entry["response"]["content"].pop(name, None)
-            (loads / file.name).write_text(json.dumps(document, indent=1) + "\n")
+            (loads / file.name).write_text(_compact(document))
+
+
+def _compact(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 def _write_digests(place: Path) -> None:
