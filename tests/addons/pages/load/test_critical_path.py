@@ -78,6 +78,13 @@ def test_an_image_that_arrives_after_all_that_blocks_is_on_the_path() -> None:
     assert found.steps[-1].lasts_s == pytest.approx(0.1)
 
 
+def test_of_images_that_arrive_together_the_one_that_began_with_the_painted_one_is_meant() -> None:
+    """The browser rounds to 0.1 ms; the other one's end is nearer by 34 us."""
+    other = request("o.png", 0.132868, 0.893212)
+    image = request("i.png", 0.133062, 0.893246)
+    assert names(path_of(other, image, largest_image_s=(0.1331, 0.8932))) == ["", "i.png"]
+
+
 def test_a_chain_of_scripts_is_followed_by_what_arrived_last() -> None:
     first = request("a.js", 0.15, 0.3, kind="Script", render_blocking="NonBlocking")
     data = request("d.json", 0.31, 0.5, kind="Fetch", initiator=PAGE + "a.js")

@@ -59,6 +59,8 @@ SERVER = "server"
 RESPONSE = frozenset({BEHIND, SLOWER, OWN_BYTES, SERVER})
 """What the time of a response is divided into, from a round trip after its request on."""
 BITS = 8
+COARSE_S = 1e-4
+"""Browsers round the times of paints to so much (High Resolution Time, clock resolution)."""
 
 
 @dataclass(frozen=True)
@@ -150,16 +152,18 @@ def largest_image(load: BrowserLoad) -> PageRequest | None:
     """Return the request of the image that was painted last as the largest; None for a text.
 
     The browser says when that image was loaded and not which it was, so the request whose times
-    are nearest is taken.
+    are nearest is taken. Times that differ by no more than the browser's rounding are equal.
     """
     if load.largest_image_s is None:
         return None
     begin_s, end_s = load.largest_image_s
     images = [request for request in timing.fetched(load) if request.kind == "Image"]
 
-    def distance(one: PageRequest) -> float:
-        began = one.send_start_s if one.send_start_s is not None else one.queued_s
-        return abs((one.ended_s or 0.0) - end_s) + abs((began or 0.0) - begin_s) / 10
+    def distance(request: PageRequest) -> tuple[float, float]:
+        began = request.send_start_s if request.send_start_s is not None else request.queued_s
+        away_s = abs((request.ended_s or 0.0) - end_s), abs((began or 0.0) - begin_s)
+        clear_s = [max(0.0, seconds - COARSE_S) for seconds in away_s]
+        return clear_s[0] + clear_s[1] / 10, sum(away_s)
 
     return min(images, key=distance, default=None)
 
