@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +35,25 @@ def test_a_temporary_folder_is_removed_with_its_lock(above: Path) -> None:
         assert (folder.name, folder.parent.parent) == ("campaign", above)
         (folder / "file").write_text("used")
     assert [path.name for path in above.iterdir()] == ["lock"]
+
+
+def test_what_a_thread_writes_while_a_folder_is_removed_is_left_to_the_next_process(
+    above: Path,
+) -> None:
+    remove = os.rmdir
+
+    def write_and_remove(path: Any, **options: Any) -> None:
+        if path == "output":
+            (folder / "output" / "late").touch()
+        remove(path, **options)
+
+    with pytest.MonkeyPatch.context() as patch, scratch.temporary("one") as folder:
+        (folder / "output").mkdir()
+        patch.setattr(os, "rmdir", write_and_remove)
+    assert folder.is_relative_to(above)
+    assert (folder / "output" / "late").exists()
+    with scratch.temporary("two"):
+        assert not folder.exists()
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(above: Path) -> None:

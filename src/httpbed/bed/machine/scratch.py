@@ -12,6 +12,7 @@ made.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -44,8 +45,11 @@ def temporary(purpose: str) -> Iterator[Path]:
         making = _locked(folder.parent.parent, fcntl.LOCK_EX)
         os.close(lock)  # NFS keeps the name of an open file, and so its folder
         try:
-            with suppress(FileNotFoundError):
-                shutil.rmtree(folder.parent)
+            shutil.rmtree(folder.parent)
+        except OSError as error:
+            # A thread of an interrupted run may still write there; the next process removes it.
+            if error.errno not in {errno.ENOENT, errno.ENOTEMPTY}:
+                raise
         finally:
             os.close(making)
 
