@@ -49,8 +49,8 @@ def _answer(judged: Sequence[tuple[PublishedExperiment, Claim]]) -> Claim:
     repeated = [(one, claim) for one, claim in judged if one.is_repetition]
     clock = _deciding(firsts)
     own, beside = firsts[clock], firsts.get(OTHER[clock])
-    has_arms = beside is not None and not beside["unannounced"] and _has_unrun_arms(own)
-    if beside and has_arms and beside["verdict"] == own["verdict"]:
+    is_same = beside and not beside["unannounced"] and beside["verdict"] == own["verdict"]
+    if beside and is_same and _has_unrun_arms(own):
         # Only the archive of the other clock has the arms, which are no part of the paper.
         words = beside["robustness_in_words"]
         own = {
@@ -142,27 +142,24 @@ def summary(claims: Sequence[Claim]) -> str:
         " there where its grid ran there, unless computing decides it. By both clocks ran"
         f" {len(both)} of the {len(claims)} claims: {in_virtual} judged in virtual time,"
         f" {len(both) - in_virtual} in real time, {same} with the same verdict by both."
-        f"{_differing_arms(claims)} With another seed, by which other packets are lost where any"
+        f"{_robust_by_one(both)} With another seed, by which other packets are lost where any"
         f" are, {len(repeated)} ran again:"
         f" {found} found again{'; of the others ' if rest else ''}{rest}."
     )
 
 
-def _differing_arms(claims: Sequence[Claim]) -> str:
-    """Name the claims that are robust by their own clock, and not by the other one."""
-    differing = [
+def _robust_by_one(both: Sequence[Claim]) -> str:
+    """Name the claims, run by both clocks, that are robust by their own and not by the other."""
+    names = [
         claim["id"]
-        for claim in claims
+        for claim in both
         if claim["robustness"] == ROBUST
-        and claim["beside"]
-        and claim["beside"]["verdict"] != NOT_RUN
         and claim["beside"]["robustness"] != ROBUST
         and not _has_unrun_arms(claim["beside"])
     ]
-    if not differing:
+    if not names:
         return ""
-    are = "are" if len(differing) > 1 else "is"
-    return f" {listed(differing)} {are} robust by the clock that judges, and not by the other."
+    return f" Robust by the clock that judges, and not by the other: {listed(names)}."
 
 
 def section(claims: Sequence[Claim]) -> Iterator[str]:

@@ -161,14 +161,9 @@ class Roles(Value):
             Hop(client=client, server=server, http_version=version)
             for client, server, version in zip(chain, chain[1:], versions, strict=False)
         ]
-        last_version = versions[-1]
-        return [
-            *between,
-            *(
-                Hop(client=chain[-1], server=server, http_version=last_version)
-                for server in servers
-            ),
-        ]
+        last, version = chain[-1], versions[-1]
+        to_servers = [Hop(client=last, server=server, http_version=version) for server in servers]
+        return [*between, *to_servers]
 
 
 # Hand-overs, as far as the core knows them: the client leaves a link and continues on the next.

@@ -146,7 +146,7 @@ class Handover(HandoverTable):
     def mistakes(
         self, topology: Topology, hosts: Mapping[str, str], workload: Workload
     ) -> Iterator[str]:
-        """Yield mistakes of the scenario that the hand-over makes, and one that never starts."""
+        """Yield why this hand-over does not fit the scenario, or never starts in it."""
         first = next(link for link in topology.links if link.name == self.links[0])
         if self.kind == "NAT rebinding" and first.between[0] != hosts["client"]:
             yield (
