@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import random
 import shutil
@@ -18,7 +19,7 @@ import stored_campaigns
 from command_line import Command
 from httpbed.base import digests
 from httpbed.store import archive, query
-from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, MANIFEST
+from httpbed.store.layout import ARCHIVED_DESIGN, EXPERIMENT, INDEX, MANIFEST
 
 CASES = 12
 """Changes of each document; which ones, the test's own seed decides."""
@@ -76,6 +77,15 @@ def of_lines(file: Path, draw: random.Random) -> None:
     file.write_text("\n".join(lines) + "\n")
 
 
+def of_packed_lines(file: Path, draw: random.Random) -> None:
+    """Change a line of JSON in a file of gzip."""
+    plain = file.with_suffix("")
+    plain.write_bytes(gzip.decompress(file.read_bytes()))
+    of_lines(plain, draw)
+    file.write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+
+
 def of_toml(file: Path, draw: random.Random) -> None:
     """Delete a line, repeat it elsewhere, or change its value."""
     lines = file.read_text().splitlines()
@@ -102,7 +112,7 @@ def reseal(directory: Path) -> None:
 DOCUMENTS = {
     MANIFEST: ("archive", of_sealed),
     INDEX: ("archive", of_sealed),
-    DESIGN: ("archive", of_lines),
+    ARCHIVED_DESIGN: ("archive", of_packed_lines),
     EXPERIMENT: ("archive", of_toml),
     "trial.json": ("campaign", of_sealed),
 }
@@ -146,11 +156,13 @@ def test_a_broken_experiment_is_named_with_its_place(
 def test_all_mistakes_of_a_design_are_listed(whole: Path, tmp_path: Path, httpbed: Command) -> None:
     """With the numbers of their lines."""
     directory = shutil.copytree(whole / "archive", tmp_path / "archive")
-    lines = [json.loads(line) for line in (directory / DESIGN).read_text().splitlines()]
+    packed = directory / ARCHIVED_DESIGN
+    lines = [json.loads(line) for line in gzip.decompress(packed.read_bytes()).splitlines()]
     lines[0]["block"] = -1
     lines[1]["position"] = 0
     lines[2]["document"]["workload"] = {"kind": "no kind at all"}
-    (directory / DESIGN).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    packed.write_bytes(gzip.compress(text.encode()))
     reseal(directory)
     code, _, err = httpbed("report", directory)
     assert code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import re
 import shutil
 from collections.abc import Callable, Sequence
@@ -14,10 +15,20 @@ import pytest
 import stored_campaigns
 from httpbed.addons.dataset import dataset_table
 from httpbed.addons.verify import verification
+from httpbed.base import digests
 from httpbed.base.errors import ConfigError
 from httpbed.experiment.trial import Trial
-from httpbed.store import archive, campaign, manifest_form, query, table_cache, tables
+from httpbed.store import (
+    archive,
+    campaign,
+    campaign_files,
+    manifest_form,
+    query,
+    table_cache,
+    tables,
+)
 from httpbed.store.archive import Merged
+from httpbed.store.layout import ARCHIVED_DESIGN, DESIGN, MANIFEST
 
 OTHER_SEED = stored_campaigns.SMALL.replace("seed = 20261121", "seed = 2")
 
@@ -54,6 +65,45 @@ def test_an_archive_is_read_as_its_campaign(tmp_path: Path) -> None:
     assert ours.manifest["jobs"] == theirs.manifest["jobs"]
     assert ours.manifest["sources"][0]["blocks"] == {"1": 1, "2": 2}
     assert not (tmp_path / "archive" / "trials").exists()
+
+
+def test_an_archive_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """It has the design as text, and an archive made of it has it compressed."""
+    made(tmp_path / "one")
+    merged(tmp_path, "one")
+    folder = tmp_path / "archive"
+    packed = folder / ARCHIVED_DESIGN
+    (folder / DESIGN).write_bytes(gzip.decompress(packed.read_bytes()))
+    packed.unlink()
+    today = campaign.open_existing(tmp_path / "one")
+    manifest = digests.unsealed((folder / MANIFEST).read_bytes())
+    del manifest["files"][ARCHIVED_DESIGN]
+    manifest["files"][DESIGN] = today.files()[DESIGN].model_dump()
+    (folder / MANIFEST).write_bytes(digests.sealed(manifest))
+    assert campaign.open_existing(folder).design() == today.design()
+    assert not verification.verify(campaign.open_existing(folder)).damaged
+    archive.merge([folder], tmp_path / "again")
+    assert campaign.open_existing(tmp_path / "again").design() == today.design()
+    assert not (tmp_path / "again" / DESIGN).exists()
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda _: b"no gzip", lambda content: content[:-9], lambda content: content]
+)
+def test_a_compressed_design_is_read_within_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[bytes], bytes]
+) -> None:
+    """Neither another file, nor a part of one, nor one that expands to more than any design."""
+    made(tmp_path / "one")
+    merged(tmp_path, "one")
+    packed, manifest = (tmp_path / "archive" / name for name in (ARCHIVED_DESIGN, MANIFEST))
+    packed.write_bytes(spoil(packed.read_bytes()))
+    document = digests.unsealed(manifest.read_bytes())
+    document["files"][ARCHIVED_DESIGN] = digests.of_bytes(packed.read_bytes()).model_dump()
+    manifest.write_bytes(digests.sealed(document))
+    monkeypatch.setattr(campaign_files, "MAX_EXPANDED_BYTES", 1000)
+    with pytest.raises(ConfigError, match=re.escape(ARCHIVED_DESIGN)):
+        campaign.open_existing(tmp_path / "archive").design()
 
 
 def test_an_archive_can_be_archived_again(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ Inside HTML an SVG needs no namespaces. Its ids differ from those of other figur
 matplotlib makes them from what is drawn and from the figure's name (``svg.hashsalt``). Ink becomes
 ``currentColor`` and each series a CSS variable, so that dark mode and print choose them. A report
 has many figures, so ids that nothing refers to, empty groups, digits beyond a hundredth of a point
-and indentation are left out. A control character in a name of a level, host or file would make an
-SVG that is not well-formed XML, and a lone surrogate stops matplotlib. docs/decisions/0016 says why
-the file is edited.
+and indentation are left out, and a style that several elements have is a class. A control character
+in a name of a level, host or file would make an SVG that is not well-formed XML, and a lone
+surrogate stops matplotlib. docs/decisions/0016 says why the file is edited.
 
 Colours, dashes and legends of series are here, too, so that a protocol looks alike in all figures.
 """
@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 from xml.etree import ElementTree as ET
@@ -176,6 +177,7 @@ def inline(plot: Plot) -> Markup:
     }
     for element in every:
         _simplify(element, needed)
+    _share_styles(root, every)
     for element in reversed(every):  # a group may hold empty ones alone
         for group in element.findall("g"):
             if not len(group) and not group.attrib:
@@ -215,6 +217,23 @@ def _simplify(element: ET.Element, needed: set[str]) -> None:
             value = _FONT.sub(r"\1 var(--sans)", value)  # noqa: PLW2901
         attributes[name.removeprefix(_XLINK)] = _COLOUR.sub(lambda match: _COLOURS[match[0]], value)
     element.attrib = attributes
+
+
+def _share_styles(root: ET.Element, every: Iterable[ET.Element]) -> None:
+    """Turn each repeated style into a class, whose name is the same in all figures of a page."""
+    counts = Counter(style for element in every if (style := element.get("style")))
+    classes = {
+        style: f"s{sha256(style.encode()).hexdigest()[:8]}"
+        for style, count in counts.items()
+        if count > 1
+    }
+    for element in every:
+        if (style := element.get("style")) in classes:
+            del element.attrib["style"]
+            element.set("class", classes[style])
+    rules = ET.Element("style")
+    rules.text = "\n".join(f".{name}{{{style}}}" for style, name in classes.items())
+    root.insert(0, rules)
 
 
 MAX_NAMED = 60

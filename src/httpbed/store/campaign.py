@@ -4,7 +4,7 @@
 
     manifest.json         versions, digests, machine, command
     experiment.toml       the experiment
-    design.jsonl          a line per trial, in order
+    design.jsonl          a line per trial, in order; in an archive design.jsonl.gz
     earlier/<n>/          these three as they were before the campaign grew for the n-th time
     links/<SHA-256>       copies of the traces and records that the experiment names
     runs.jsonl            a line per run
@@ -43,6 +43,7 @@ from httpbed.experiment.trial import Attempt, Record, Trial
 from httpbed.store import attempts, campaign_files, campaign_folder, layout, manifest_form, resume
 from httpbed.store.campaign_files import FirstFiles
 from httpbed.store.layout import (
+    ARCHIVED_DESIGN,
     DESIGN,
     EXPERIMENT,
     LINKS,
@@ -99,18 +100,27 @@ class Campaign:
     @property
     def experiment_text(self) -> str:
         """Return the experiment file."""
-        return self._parsed(EXPERIMENT, lambda content: self._as_written(EXPERIMENT, content))
+        return self._parsed(
+            EXPERIMENT, lambda content: self._as_written(EXPERIMENT, content).decode()
+        )
+
+    @property
+    def design_file(self) -> str:
+        """Return the name of the file that has the design."""
+        return ARCHIVED_DESIGN if ARCHIVED_DESIGN in self.files() else DESIGN
 
     def design(self) -> list[Trial]:
         """Return every trial in order."""
 
         def parse(content: bytes) -> list[Trial]:
-            text, digest = self._as_written(DESIGN, content), self.files()[DESIGN]
+            written, digest = self._as_written(name, content), self.files()[name]
             if self._design is None or self._design[0] != digest:
-                self._design = digest, campaign_files.parse_design(text)
+                text = campaign_files.expanded(written) if name == ARCHIVED_DESIGN else written
+                self._design = digest, campaign_files.parse_design(text.decode())
             return self._design[1]
 
-        return self._parsed(DESIGN, parse)
+        name = self.design_file
+        return self._parsed(name, parse)
 
     def trials_by_id(self) -> dict[str, Trial]:
         """Return every trial in order, by its identifier."""
@@ -137,7 +147,7 @@ class Campaign:
         """Return the names of the copies of files that the experiment names."""
         return [name for name in self.files() if name.startswith(f"{LINKS}/")]
 
-    def _as_written(self, name: str, content: bytes) -> str:
+    def _as_written(self, name: str, content: bytes) -> bytes:
         digest = self.files().get(name)
         if digest is None:
             raise DifferentError(f"is not among the files that {MANIFEST} names")
@@ -145,8 +155,8 @@ class Campaign:
             staged = campaign_files.staged_content(self.directory, name, digest)
             if staged is None:
                 raise DifferentError(difference)
-            return staged.decode()
-        return content.decode()
+            return staged
+        return content
 
     def records(self) -> Iterator[Record]:
         """Yield every finished attempt that is not damaged, by block, trial and number."""

@@ -21,7 +21,7 @@ from httpbed.experiment.scenario import Scenario, of_campaign
 from httpbed.experiment.trial import Trial
 from httpbed.store import layout
 from httpbed.store.campaign import Campaign
-from httpbed.store.layout import DESIGN, EXPERIMENT
+from httpbed.store.layout import EXPERIMENT
 
 # Reads the experiment file of a campaign, which may come from anywhere.
 
@@ -68,7 +68,7 @@ def refuse_design(campaign: Campaign, design: Sequence[Trial], factors: Collecti
     Raises:
         ConfigError: With the first mistakes.
     """
-    file = campaign.directory / DESIGN
+    file = campaign.directory / campaign.design_file
     mistakes = [
         Mistake(f"{file}: line {number}{place}", reason, REMEDY)
         for number, place, reason in islice(_of_trials(design, factors), MAX_LISTED)
@@ -85,8 +85,8 @@ def refuse_strangers(campaign: Campaign, design: Sequence[Trial], trials: pa.Tab
     known = {(trial.id, trial.block) for trial in design}
     rows = set(zip(trials["trial"].to_pylist(), trials["block"].to_pylist(), strict=True))
     if strange := sorted(rows - known):
-        file = layout.table(campaign.directory, "trials")
-        reason = f"has trial {strange[0][0]!r} of block {strange[0][1]}, which {DESIGN} lacks"
+        file, (trial, block) = layout.table(campaign.directory, "trials"), strange[0]
+        reason = f"has trial {trial!r} of block {block}, which {campaign.design_file} lacks"
         raise ConfigError([Mistake(str(file), reason, "restore both from a copy")])
 
 

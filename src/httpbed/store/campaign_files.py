@@ -6,8 +6,10 @@ They are written when it begins, the manifest last, and again when it grows
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +21,16 @@ from pydantic import ValidationError
 from httpbed.base import digests, disk, untrusted_files
 from httpbed.base.digests import FileDigest
 from httpbed.experiment.trial import Trial
-from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS, MANIFEST
+from httpbed.store.layout import (
+    ARCHIVED_DESIGN,
+    DESIGN,
+    EARLIER,
+    EXPERIMENT,
+    FILES,
+    LINKS,
+    MANIFEST,
+    SOURCES,
+)
 
 # ``design.jsonl``: the trials of a campaign in order, one on each line.
 #
@@ -29,6 +40,7 @@ from httpbed.store.layout import DESIGN, EARLIER, EXPERIMENT, FILES, LINKS, MANI
 
 
 Levels = tuple[tuple[str, str], ...]
+MAX_EXPANDED_BYTES = untrusted_files.OWN_BYTES
 
 
 def design_text(design: Iterable[Trial]) -> str:
@@ -42,6 +54,23 @@ def _design_line(trial: Trial, written: dict[Levels, dict[str, Any]]) -> str:
     repeated = written.get(levels) == trial.document
     written[levels] = trial.document
     return trial.model_dump_json(exclude={"document"} if repeated else None)
+
+
+def expanded(content: bytes) -> bytes:
+    """Return the content of a file of gzip.
+
+    Raises:
+        ValueError: It is none, or longer than any file that httpbed writes.
+    """
+    expander = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        whole = expander.decompress(content, MAX_EXPANDED_BYTES)
+    except zlib.error as error:
+        raise ValueError(f"no gzip: {error}") from None
+    if not expander.eof:
+        limit = f"{MAX_EXPANDED_BYTES / 1e6:.0f} MB"
+        raise ValueError(f"it breaks off, or expands to more than {limit}")
+    return whole
 
 
 def parse_design(content: str) -> list[Trial]:
@@ -83,8 +112,11 @@ class FirstFiles:
 
     def texts(self) -> dict[str, bytes]:
         """Return the content of the experiment and of the design, by file name."""
-        design = design_text(self.design)
-        return {EXPERIMENT: self.experiment_text.encode(), DESIGN: design.encode()}
+        texts = {EXPERIMENT: self.experiment_text.encode()}
+        design = design_text(self.design).encode()
+        if SOURCES in self.manifest:
+            return texts | {ARCHIVED_DESIGN: gzip.compress(design, mtime=0)}
+        return texts | {DESIGN: design}
 
 
 def write_first(directory: Path, content: FirstFiles) -> None:

@@ -79,9 +79,9 @@ def refuse_foreign(directory: Path) -> None:
     require_none(_inside(directory))
     names = {path.name for path in directory.iterdir()} if directory.is_dir() else set()
     begun = "lock" in names and names <= {"lock", ".manifest", LINKS, *FILES}  # and then broken off
-    if names and not names >= set(FILES) and not begun:
+    absent = layout.absent_files(directory)
+    if names and absent and not begun:
         reason, remedy = "holds other files than a campaign's", "choose another folder with -o"
-        absent = layout.absent_files(directory)
         if len(absent) == 1:  # an author may have one file of such a name
             reason = f"holds a part of a campaign: {_not_found(absent)}"
             remedy = f"{FROM_A_COPY}, or {remedy}"

@@ -13,6 +13,8 @@ from httpbed.base import digests
 from httpbed.base.errors import visible
 
 MANIFEST, EXPERIMENT, DESIGN = FILES = ("manifest.json", "experiment.toml", "design.jsonl")
+ARCHIVED_DESIGN = f"{DESIGN}.gz"
+"""The design in an archive."""
 MANIFEST_SCHEMA = 1
 LINKS = "links"
 SOURCES = "sources"
@@ -137,7 +139,10 @@ def table(directory: Path, name: str) -> Path:
 
 def absent_files(folder: Path) -> list[str]:
     """Return which of the files that every campaign or archive has are not in a folder."""
-    return [name for name in FILES if not os.path.lexists(folder / name)]
+    here = {name for name in (*FILES, ARCHIVED_DESIGN) if os.path.lexists(folder / name)}
+    if ARCHIVED_DESIGN in here:
+        here.add(DESIGN)
+    return [name for name in FILES if name not in here]
 
 
 def is_campaign(folder: Path) -> bool:
@@ -153,7 +158,7 @@ def is_own_file(file: Path) -> bool:
 
 def _consists_of(directory: Path, real: Path) -> bool:
     tables = (table(directory, name) for name in TABLES)
-    own = (*FILES, SIGNATURE, LINKS, RUNS, MACHINES, LOCK, INDEX, *FOLDERS)
+    own = (*FILES, ARCHIVED_DESIGN, SIGNATURE, LINKS, RUNS, MACHINES, LOCK, INDEX, *FOLDERS)
     return any(real.is_relative_to(path) for path in (*tables, *(directory / name for name in own)))
 
 

@@ -38,7 +38,7 @@ from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.experiment.trial import Attempt, OutcomeKind, Record, Trial
 from httpbed.store import attempts, campaign_design, campaign_folder, layout, table_cache
 from httpbed.store.campaign import Campaign
-from httpbed.store.layout import DESIGN, INDEX, Damage
+from httpbed.store.layout import INDEX, Damage
 from httpbed.store.results import (
     CHECK_FIELDS,
     LATER_FIELDS,
@@ -209,7 +209,7 @@ def columns_digest(factors: Sequence[str]) -> str:
 
 
 def _design_digest(campaign: Campaign) -> str:
-    listed = campaign.files().get(DESIGN)
+    listed = campaign.files().get(campaign.design_file)
     return listed.sha256 if listed else ""
 
 

@@ -15,7 +15,7 @@ from httpbed.base.errors import ConfigError
 from httpbed.experiment.trial import Record, Trial
 from httpbed.store import attempts, campaign_design, campaign_files, layout, table_cache, tables
 from httpbed.store.campaign import Campaign
-from httpbed.store.layout import DESIGN, EXPERIMENT, INDEX, LINKS, MANIFEST, RUNS, SIGNATURE, Damage
+from httpbed.store.layout import EXPERIMENT, INDEX, LINKS, MANIFEST, RUNS, SIGNATURE, Damage
 from httpbed.store.table_cache import StoredTables, UnreadableTablesError
 from httpbed.store.tables import ATTEMPTS, BATCH, ORDER, TABLES, KnownAttempt
 
@@ -95,7 +95,7 @@ def _own_files(campaign: Campaign) -> Iterator[Damage]:
     for name, how in digests.differences(real, listed).items():
         if campaign_files.staged_content(real, name, listed[name]) is None:
             yield Damage(name, (how,))
-    for name in (EXPERIMENT, DESIGN, *digests.names(real, LINKS)):
+    for name in (EXPERIMENT, campaign.design_file, *digests.names(real, LINKS)):
         if name not in listed and not campaign_files.is_unused_link(real, name):
             yield Damage(name, ("is not among the files that manifest.json names",))
 
@@ -113,7 +113,8 @@ def _unreadable(campaign: Campaign) -> Iterator[Damage]:
         campaign_design.refuse_design(campaign, campaign.design(), factors)
     except ConfigError as error:
         yield Damage(
-            DESIGN, tuple(f"{mistake.place}: {mistake.reason}" for mistake in error.mistakes)
+            campaign.design_file,
+            tuple(f"{mistake.place}: {mistake.reason}" for mistake in error.mistakes),
         )
 
 
