@@ -192,9 +192,13 @@ def pseudo_median(values: Floats) -> OrderStatistics:
     n = values.size
     if n > MAX_PAIRED:
         raise NoIntervalError(f"more than {MAX_PAIRED} blocks")
-    one, other = np.triu_indices(n)
+    one, other = _pairs(n)
     averages = (values[one] + values[other]) / 2
     return OrderStatistics(averages, signed_ranks(n), float(np.median(averages)), n)
+
+
+_pairs = functools.cache(np.triu_indices)
+"""The pairs of n values, each value with itself included."""
 
 
 def centre(values: Floats) -> OrderStatistics:

@@ -50,7 +50,8 @@ def blocks_to_settle(estimator: Estimator, measured: Sequence[CellSet]) -> int |
 
     def is_enough(blocks: int) -> bool:
         campaigns = _campaigns(sets, estimator.claim.stated.estimate, blocks)
-        return sum(_is_open(estimator, campaign) for campaign in campaigns) <= MAX_OPEN
+        still_open = (campaign for campaign in campaigns if _is_open(estimator, campaign))
+        return not any(islice(still_open, MAX_OPEN, None))  # which ends at the first too many
 
     at = bisect.bisect_left(tried, True, key=is_enough)
     return tried[at] if at < len(tried) else MAX_BLOCKS + 1
