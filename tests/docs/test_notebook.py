@@ -14,7 +14,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import stored_campaigns
-from httpbed.store import query
+from httpbed.store import archive, query
 
 NOTEBOOK = Path(__file__).parents[2] / "docs/notebooks/results.ipynb"
 COMPACT = ("manifest.json", "experiment.toml", "design.jsonl", "tables.json")
@@ -49,19 +49,20 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     plt.switch_backend(before)
 
 
-def compact(campaign: Path, results: Path, **more: object) -> None:
+def compact(campaign: Path, results: Path) -> None:
     """Keep the tables of a campaign, without its trials."""
     query.read(campaign)  # writes the tables
     results.mkdir(parents=True)
     for name in (*COMPACT, *TABLES):
         shutil.copyfile(campaign / name, results / name)
-    for name, document in more.items():
-        (results / f"{name}.json").write_text(json.dumps(document))
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
-    """Make the results of two experiments with different factors, one of them with claims."""
+    """Make the results of two experiments with different factors.
+
+    One is an archive with claims, the other an archive of before, whose design is plain text.
+    """
     jittery = stored_campaigns.SMALL.replace('loss = ["0 %", "2 %"]', 'jitter = ["0 ms", "5 ms"]')
     jittery = jittery.replace('loss = { factor = "loss" }', 'jitter = { factor = "jitter" }')
     for name, text in (("one", stored_campaigns.SMALL), ("two's", jittery)):
@@ -70,7 +71,9 @@ def results(tmp_path: Path) -> Path:
             for trial in stored_campaigns.loaded(text).trials
         ]
         stored_campaigns.make(tmp_path / name, records, text)
-    compact(tmp_path / "one", tmp_path / "results/study/one", claims=CLAIMS)
+    one = tmp_path / "results/study/one"
+    archive.merge([tmp_path / "one"], one)
+    (one / "claims.json").write_text(json.dumps(CLAIMS))
     compact(tmp_path / "two's", tmp_path / "results/study/two's")
     return tmp_path / "results"
 
