@@ -106,6 +106,17 @@ def test_a_compressed_design_is_read_within_bounds(
         campaign.open_existing(tmp_path / "archive").design()
 
 
+def test_an_archive_without_its_design_names_the_file_that_an_archive_has(tmp_path: Path) -> None:
+    """A campaign whose design is missing names the other one."""
+    made(tmp_path / "one")
+    merged(tmp_path, "one")
+    for folder, name in (("archive", ARCHIVED_DESIGN), ("one", DESIGN)):
+        (tmp_path / folder / name).unlink()
+        with pytest.raises(ConfigError) as error:
+            campaign.open_existing(tmp_path / folder)
+        assert f" {name} " in str(error.value)
+
+
 def test_an_archive_can_be_archived_again(tmp_path: Path) -> None:
     """Merging archives is merging their campaigns."""
     made(tmp_path / "one")

@@ -140,9 +140,11 @@ def table(directory: Path, name: str) -> Path:
 def absent_files(folder: Path) -> list[str]:
     """Return which of the files that every campaign or archive has are not in a folder."""
     here = {name for name in (*FILES, ARCHIVED_DESIGN) if os.path.lexists(folder / name)}
+    is_archive = os.path.lexists(folder / INDEX) and not os.path.lexists(folder / TRIALS)
     if ARCHIVED_DESIGN in here:
         here.add(DESIGN)
-    return [name for name in FILES if name not in here]
+    lacking = ARCHIVED_DESIGN if is_archive else DESIGN
+    return [lacking if name == DESIGN else name for name in FILES if name not in here]
 
 
 def is_campaign(folder: Path) -> bool:
