@@ -151,6 +151,7 @@ def _joined_blocks(
 
 _LONGEST_SHOWN = 80
 _ABSENT = object()
+CLOCK = "clock"
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,8 @@ class Difference:
     @property
     def remedy(self) -> str:
         """The way back to the earlier version."""
+        if self.key == CLOCK:  # the option decides, whatever the file says
+            return f"give --clock {json.loads(self.before)}"
         return f"{'restore' if self.before else 'remove'} {self.key}"
 
 
@@ -221,7 +224,7 @@ def _of_treatments(old: Version, new: Version) -> Iterator[Difference]:
         yield from _compared(before.document, now.document)
         if before.time_limit_s != now.time_limit_s:  # by the file, or by the scenario
             yield from _time_limit(old, new)
-        yield from _compared(before.clock, now.clock, ("clock",))
+        yield from _compared(before.clock, now.clock, (CLOCK,))
 
 
 def _of_dropped(old: Version, new: Version, ran: Collection[str]) -> Iterator[Difference]:
