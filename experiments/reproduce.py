@@ -18,10 +18,12 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import signal
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -177,7 +179,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _seed(text: str) -> str:
-    if text != PUBLISHED_SEED and not text.isdigit():
+    if text != PUBLISHED_SEED and not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor {PUBLISHED_SEED!r}")
     return text
 
@@ -197,10 +199,33 @@ def _run(experiment: Path, selection: Selection, campaign: Path) -> bool:
     """Run or resume a campaign; return whether each trial has a valid attempt."""
     campaign.parent.mkdir(parents=True, exist_ok=True)
     options = [*selection.options(), "-o", str(campaign)]
-    ended = subprocess.run([*HTTPBED, "run", str(experiment), *options], check=False)
-    if ended.returncode not in {0, 1}:
-        sys.exit(ended.returncode)
-    return ended.returncode == 0
+    words = [*HTTPBED, "run", str(experiment), *options]
+    with subprocess.Popen(words) as run, _signals_go_to(run):
+        code = run.wait()
+    if code not in {0, 1}:
+        sys.exit(code)
+    return code == 0
+
+
+@contextmanager
+def _signals_go_to(run: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let a run end in order, as its own answer to a signal, and wait for it meanwhile.
+
+    A terminal sends Ctrl-C to the run as well, and a second one would leave trials under way.
+    """
+
+    def pass_on(number: int, _: object) -> None:
+        run.send_signal(number)
+
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def judged(campaign: Path, experiment: Path, beside: Path) -> list[dict[str, Any]]:
@@ -218,7 +243,9 @@ def judged(campaign: Path, experiment: Path, beside: Path) -> list[dict[str, Any
     others = referred(experiment, beside)
     words = [*HTTPBED, "claims", *map(str, [campaign, *others])]
     words += ["--experiment", str(experiment), "--json"]
-    said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True)
+    said = subprocess.run(words, check=False, stdout=subprocess.PIPE, text=True)
+    if said.returncode:
+        sys.exit(said.returncode)  # the verb has printed the reason
     (only,) = json.loads(said.stdout)["campaigns"]
     claims: list[dict[str, Any]] = only["claims"]
     return claims
@@ -257,8 +284,8 @@ def compared_claims(
 def unjudged(compared: Sequence[ComparedClaim]) -> str:
     """Say that scale smoke runs too few trials for a verdict, whatever the claims say of them."""
     return (
-        f"scale {SMOKE} cannot judge: everything ran, and {len(compared)} claims need more trials;"
-        " leave out SCALE for those of the published campaign"
+        f"scale {SMOKE} cannot judge: the {len(compared)} claims need more trials; leave out SCALE"
+        " for those of the published campaign"
     )
 
 
@@ -313,4 +340,8 @@ def _values(observations: pa.Table, metric: str) -> pa.Table:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted; the same command continues\n")
+        sys.exit(128 + signal.SIGINT)

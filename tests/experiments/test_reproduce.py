@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import reproduce
-from reproduce import ComparedClaim
+from reproduce import ComparedClaim, Selection
 
 import stored_campaigns
 from httpbed.store import archive
@@ -19,6 +22,62 @@ def campaign(directory: Path, seconds: tuple[float, float]) -> Path:
     records = [stored_campaigns.record(trial, seconds=seconds[trial.block - 1]) for trial in TRIALS]
     stored_campaigns.make(directory, records)
     return directory
+
+
+INTERRUPTED = """
+import os, pathlib, signal, sys, time
+def end(*_):
+    pathlib.Path(sys.argv[-1] + ".ended").touch()
+    sys.exit(128 + NUMBER)
+signal.signal(signal.SIGTERM, end)
+os.kill(os.getppid(), NUMBER)
+time.sleep(1 if NUMBER == signal.SIGINT else 60)
+end()
+"""
+"""A run that gets a signal together with the script, and ends by itself a second later.
+
+Only Ctrl-C comes from the terminal to both; SIGTERM comes to the script alone.
+"""
+
+
+@pytest.fixture
+def raising() -> Iterator[None]:
+    """Make signals raise, as Ctrl-C does, instead of ending the tests."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    yield
+    assert signal.signal(signal.SIGTERM, before) is interrupt
+
+
+@pytest.mark.usefixtures("raising")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_in_order(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: signal.Signals
+) -> None:
+    """It is waited for, and its exit code is that of the script."""
+    run = INTERRUPTED.replace("NUMBER", str(int(number)))
+    monkeypatch.setattr(reproduce, "HTTPBED", (sys.executable, "-c", run))
+    monkeypatch.setattr(reproduce, "REPRODUCED", tmp_path)
+    with pytest.raises((SystemExit, KeyboardInterrupt)) as ended:
+        reproduce.main(["--study", "ranjan2019", "--scale", "smoke"])
+    assert isinstance(ended.value, SystemExit)
+    assert ended.value.code == 128 + number
+    assert [*tmp_path.rglob("*.ended")]
+
+
+def test_claims_that_cannot_be_judged_end_the_script(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With the exit code of the verb, which has said why."""
+    script = "import sys; sys.exit(2 * ('claims' in sys.argv))"
+    monkeypatch.setattr(reproduce, "HTTPBED", (sys.executable, "-c", script))
+    (experiment,) = reproduce.experiments("ranjan2019")
+    with pytest.raises(SystemExit) as ended:
+        reproduce.reproduced(experiment, Selection("smoke"), tmp_path / "new", tmp_path / "old", 7)
+    assert ended.value.code == 2
 
 
 def test_every_study_has_its_experiments() -> None:
