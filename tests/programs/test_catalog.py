@@ -15,6 +15,16 @@ from httpbed.programs import catalog
 from httpbed.programs.part import FileToFetch, Part
 
 CURL = (resources.files("httpbed.programs") / "recipes/curl.toml").read_text()
+WINDOW = """
+[[windows]]
+bytes = 65535
+name = "stream"
+holds = "receiver's window"
+roles = ["client"]
+http_versions = ["2"]
+lifted = "30"
+source = "curl(1)"
+"""
 Write = Callable[[str], Path]
 
 
@@ -82,12 +92,14 @@ def test_a_recipe_of_the_user_replaces_a_shipped_one(write: Write) -> None:
     [
         ("schema = 1", "schema = 9", "schema", "must be 1, not 9"),
         ("schema = 1", 'schema = 1\nlike = "lynx"', "like", "no recipe 'lynx'"),
-        ('name = "curl"', 'name = "c url"', "name", "pattern"),
+        ('name = "curl"', 'name = "c url"', "name", "lower-case letters"),
         ('roles = ["client"]', 'roles = ["cliant"]', "roles[0]", "'client', 'proxy' or 'server'"),
         ('http_versions = ["1.1", "2", "3"]', 'http_versions = ["9"]', "http_versions[0]", "'3'"),
         ("(?P<version>", "(", "version.pattern", "no group"),
         (r"(?P<version>\S+)", "(?P<version>", "version.pattern", "not a regular expression"),
         ("[run]\n", "[run]\nshell = true\n", "run.shell", "unknown key"),
+        ("[run]\n", "[run]\nready.tcp = [0]\n", "run.ready.tcp[0]", "1 or more"),
+        ("[run]\n", "[run]\nready.udp = [65536]\n", "run.ready.udp[0]", "65535 or less"),
         ('parser = "curl-json"', "", "parse", "name a parser"),
         ('"--silent"', '"|"', "run.argv[3]", "no shell interprets"),
         ('"{requests}"', '"$(date)"', "run.argv[16]", "no shell interprets"),
@@ -122,6 +134,13 @@ def test_an_unknown_workload_is_one_mistake_with_all_that_are_known(write: Write
     (result,) = mistakes(write(CURL.replace('"parallel",', '"paralel",', 1)))
     assert result.place == "own.toml: workloads[1]"
     assert all(f"'{one}'" in result.reason for one in ("parallel", "upload", "page"))
+    assert "'parallel'" in result.remedy
+
+
+def test_a_misspelt_word_with_an_apostrophe_is_corrected(write: Write) -> None:
+    (result,) = mistakes(write(CURL + WINDOW.replace("receiver's", "reciever's")))
+    assert result.place == "own.toml: windows[3].holds"
+    assert '"receiver\'s window"' in result.remedy
 
 
 @pytest.mark.parametrize(

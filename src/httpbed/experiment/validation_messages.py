@@ -86,7 +86,8 @@ def _expected(detail: ErrorDetails) -> str:
 
 def accepted_words(detail: ErrorDetails) -> list[str]:
     """Return the accepted words of a place that accepts only certain words."""
-    return re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))
+    expected = str(detail.get("ctx", {}).get("expected", ""))
+    return [word or quoted for word, quoted in re.findall(r"'([^']*)'|\"([^\"]*)\"", expected)]
 
 
 BYTE_ORDER_MARK = "\ufeff"

@@ -11,6 +11,7 @@ from typing import Annotated
 from packaging.utils import is_normalized_name, parse_wheel_filename
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
+from httpbed.base import spellings
 from httpbed.base.errors import Mistake, RejectedValueError
 from httpbed.base.value import Value
 from httpbed.bed.toolbox import elf, pypi
@@ -22,10 +23,8 @@ PROGRAMS = "/programs"
 OF_THE_USER = f"{PROGRAMS}/user"
 """The folder, inside a trial, of the user's executable and its libraries."""
 _HOW = 'write "FILE.whl" = "SHA-256" below it; pip download NAME==VERSION and pip hash print both'
-_Package = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
-"""A package's name (Debian Policy 5.6.7). apt-get would take other words as options, and options
-can name commands to be run on this machine."""
-_Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+_Package = Annotated[str, StringConstraints(pattern=spellings.PACKAGE)]
+_Sha256 = Annotated[str, StringConstraints(pattern=spellings.SHA256)]
 
 
 def _with_digests(stated: object) -> object:
@@ -52,7 +51,7 @@ def _names_wheels(requirement: str, wheels: Iterable[str]) -> None:
 class Install(Value):
     """A program's origin: a Debian suite, an image, httpbed's executable, or the user's."""
 
-    suite: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9-]*$")
+    suite: str | None = Field(default=None, pattern=spellings.SUITE)
     """Debian suite of the program's root filesystem."""
     packages: list[_Package] = Field(default_factory=list)
     """Packages of that suite."""
@@ -64,12 +63,12 @@ class Install(Value):
     ``NAME==VERSION`` -> file name of each platform's wheel -> its SHA-256."""
     on_demand: bool = False
     """Whether the root filesystem is built only for those who name the program."""
-    own: str | None = Field(default=None, pattern=r"^httpbed-[a-z]+$")
+    own: str | None = Field(default=None, pattern=spellings.OWN_PROGRAM)
     """Name of an executable that comes with httpbed."""
-    image: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
+    image: str | None = Field(default=None, pattern=spellings.DIGEST)
     """A container image in the toolbox: the digest of its configuration, which contains those of
     its layers."""
-    contract: str | None = Field(default=None, pattern=r"^[a-z]+(-[a-z]+)*$")
+    contract: str | None = Field(default=None, pattern=spellings.CONTRACT)
     """The contract that folders of the image were prepared for when it was imported."""
     variables: dict[str, str] = Field(default_factory=dict)
     """Variables of the environment that the image states."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
+from typing import Annotated
 
 from pydantic import Field
 
+from httpbed.base import spellings
 from httpbed.base.value import Value
 from httpbed.experiment.kept import ProgramRecord
 from httpbed.experiment.roles import HttpVersion
@@ -95,11 +97,14 @@ class Recording(Value):
     """As a proxy, versions of its connections to the next hop that it records. Default: all."""
 
 
+_Port = Annotated[int, Field(ge=1, le=65535)]
+
+
 class Ready(Value):
     """Ports that are open once a server has started."""
 
-    tcp: list[int] = Field(default_factory=list)
-    udp: list[int] = Field(default_factory=list)
+    tcp: list[_Port] = Field(default_factory=list)
+    udp: list[_Port] = Field(default_factory=list)
 
 
 class Run(Value):
@@ -107,7 +112,7 @@ class Run(Value):
 
     argv: list[str] = Field(min_length=1)
     """Command and arguments; no shell interprets them. ``{name}`` stands for a variable."""
-    program: str | None = Field(default=None, pattern="^/")
+    program: str | None = Field(default=None, pattern=spellings.URL_PATH)
     """Path of the executable under test if the command only drives it; campaigns cite this program.
 
     ``{program}`` stands for the path."""

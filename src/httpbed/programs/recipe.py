@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from httpbed.base import untrusted_files
+from httpbed.base import spellings, untrusted_files
 from httpbed.base.errors import visible
 from httpbed.base.value import Value
 from httpbed.bed.sandbox.sandbox_spec import Ports, ProcessSpec
@@ -47,7 +47,7 @@ class Parse(Value):
     """How the program's files are read."""
 
     parser: str = parsers.NONE
-    file: str = Field(default="", pattern="^[^/]*$")
+    file: str = Field(default="", pattern=spellings.FILE_HERE)
     """Name of the file in the part's folder; empty where nothing is read."""
 
     @model_validator(mode="after")
@@ -82,7 +82,7 @@ class Recipe(Value):
     """
 
     schema_: Literal[1] = Field(alias="schema")
-    name: str = Field(pattern=r"^[a-z][a-z0-9.-]*$")
+    name: str = Field(pattern=spellings.RECIPE)
     roles: list[RoleName] = Field(min_length=1)
     http_versions: list[HttpVersion] = Field(min_length=1)
     """Versions of the requests that it sends as a client and answers as a server or proxy."""

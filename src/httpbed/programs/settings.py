@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import re2
 from pydantic import AfterValidator, Field, model_validator
 
+from httpbed.base import spellings
 from httpbed.base.value import Value
 from httpbed.experiment.roles import (
     DEFAULT_CONTROL,
@@ -235,7 +236,7 @@ MAX_VERSION_CHARACTERS = 100
 """A longer text is no version, and would fill a report's columns."""
 
 
-VersionNumber = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)*$")]
+VersionNumber = Annotated[str, Field(pattern=spellings.VERSION_NUMBER)]
 
 
 class VersionCommand(Value):

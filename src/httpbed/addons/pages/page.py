@@ -49,7 +49,7 @@ def _image_size(size: int) -> int:
 
 
 def _viewport(value: object) -> object:
-    if not isinstance(value, str) or not VIEWPORT.fullmatch(value):
+    if not isinstance(value, str) or not re.fullmatch(spellings.VIEWPORT, value):
         reason = "is not a width and a height in pixels, 10 to 9999"
         raise RejectedValueError(reason, 'write it like "1366x768"')
     return value
@@ -220,17 +220,14 @@ class PageLoad(Workload):
         return self.page.load_bytes()
 
 
-VIEWPORT = re.compile(r"[1-9][0-9]{1,3}x[1-9][0-9]{1,3}")
-
-
 class Device(Value):
     """A device: what a page can see of it."""
 
-    viewport: str = Field(pattern=f"^{VIEWPORT.pattern}$")
+    viewport: str = Field(pattern=spellings.VIEWPORT)
     """Width and height of the screen in CSS pixels, upright."""
     pixel_ratio: float = Field(ge=0.5, le=10)
     """Physical pixels for each CSS pixel, in one dimension (``devicePixelRatio``)."""
-    user_agent: str = Field(min_length=1, max_length=500, pattern=r"^[ -~]+$")
+    user_agent: str = Field(min_length=1, max_length=500, pattern=spellings.HEADER_VALUE)
     """Value of the User-Agent header."""
     mobile: bool = Field(default=True, strict=True)
     """Whether the browser takes the page's ``<meta name=viewport>`` into account, and touches."""
