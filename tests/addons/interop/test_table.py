@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from httpbed.addons.interop import check_verb
+from command_line import Command
+from httpbed.addons.interop import check_verb, interop_session
 from httpbed.addons.interop.interop_session import (
     UNTRUSTED,
     CheckedProgram,
@@ -125,3 +128,17 @@ def test_the_json_has_every_pairing_with_its_failures() -> None:
         }
     ]
     assert document["implementations"][0]["version"] == "8.23.0"
+
+
+def test_the_remedy_for_a_missing_program_names_the_users_recipes(
+    httpbed: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without them, the command that it names knows no such program."""
+    monkeypatch.setattr(interop_session, "here", lambda _: ([], {"mine": "not built yet"}))
+    folder = tmp_path / "my recipes"
+    folder.mkdir()
+    text = (resources.files("httpbed.programs") / "recipes/wget.toml").read_text()
+    (folder / "mine.toml").write_text(text.replace('name = "wget"', 'name = "mine"', 1))
+    code, _, err = httpbed("toolbox", "check", "mine", "--recipes", folder)
+    assert code == 3
+    assert f"httpbed toolbox build mine --recipes '{folder}'" in err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -82,7 +83,8 @@ def command(
     absent = {name: why for name, why in absent.items() if not names or name in names}
     if not wanted:
         reasons = "; ".join(f"{name}: {why}" for name, why in absent.items())
-        remedy = f"httpbed toolbox build {' '.join(names)}".strip()
+        folders = (word for folder in recipe_folders for word in ("--recipes", str(folder)))
+        remedy = shlex.join(["httpbed", "toolbox", "build", *names, *folders])
         reason = f"nothing can be checked ({reasons or 'no counterpart is installed'})"
         raise HostError(reason, remedy)
     result = asyncio.run(_result(known, wanted, names, absent, jobs=jobs, output=output))
