@@ -64,6 +64,22 @@ def test_a_knob_is_a_name_with_a_value() -> None:
         sender_selection.pairs(("a", "b=1"))
 
 
+def test_a_knob_has_one_value() -> None:
+    """A test is of one sender, so the last of several values must not win unseen."""
+    assert sender_selection.pairs(("a=1", "a=1", "b=2")) == {"a": "1", "b": "2"}
+    with pytest.raises(ConfigError, match="a has 2 values"):
+        sender_selection.pairs(("a=1", "a=2", "b=2"))
+
+
+def test_a_client_of_another_version_is_a_mistake_of_its_option() -> None:
+    """And not of the experiment, which the user never wrote."""
+    options = SenderOptions("nginx", client="wget", knobs={"no_such": "1"})
+    told = mistakes(options)
+    assert "--client: wget speaks 1.1" in told
+    assert "no knob 'no_such'" in told
+    assert choose(CATALOG, replace(options, http_version="1.1", knobs={})).client == "wget"
+
+
 @pytest.mark.parametrize("name", ["envoy-tunnel", "envoy-masque"])
 def test_neither_end_of_a_tunnel_can_be_tested_alone(name: str) -> None:
     """It forwards what others send under their congestion control."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,7 @@ def choose(catalog: Catalog, options: SenderOptions) -> Sender:
         raise ConfigError(mistakes)
     version = options.http_version or max(recipe.http_versions)
     transport = transport_below(version)
+    mistakes += _client_mistakes(catalog.recipes.get(options.client), version)
     mistakes += _mistakes(recipe, options, version, catalog.tunnel_ends())
     resolved = recipe.congestion_control.resolved(transport, options.control)
     judged_as = options.judged_as or family(resolved) or options.unknown_as
@@ -89,12 +91,18 @@ def pairs(words: tuple[str, ...]) -> dict[str, str]:
     """Split words of the form ``name=value``.
 
     Raises:
-        ConfigError: With every word of another form.
+        ConfigError: With every word of another form, and every name that has several values.
     """
     mistakes = [
         Mistake("--knob", f"{word!r} is not of the form NAME=VALUE", "write --knob NAME=VALUE")
         for word in words
         if "=" not in word
+    ]
+    named = Counter(word.partition("=")[0] for word in dict.fromkeys(words) if "=" in word)
+    mistakes += [
+        Mistake("--knob", f"{name} has {number} values, and a test has one", "keep one of them")
+        for name, number in named.items()
+        if number > 1
     ]
     require_none(mistakes)
     return dict(word.split("=", 1) for word in words)
@@ -110,6 +118,13 @@ def _unknown(catalog: Catalog, options: SenderOptions) -> Iterator[Mistake]:
             yield Mistake(place, *unknown(name, catalog.recipes))
         elif role == "client" and role not in recipe.roles:
             yield Mistake(place, f"{name} cannot be a client")
+
+
+def _client_mistakes(client: Recipe | None, version: HttpVersion) -> Iterator[Mistake]:
+    if client and "client" in client.roles and version not in client.http_versions:
+        speaks = ", ".join(client.http_versions)
+        reason = f"{client.name} speaks {speaks}, and the test is over HTTP/{version}"
+        yield Mistake("--client", reason, "choose another, or another --http-version")
 
 
 def _mistakes(
