@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.toolbox import build_steps, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import IMAGES, Contents
 from httpbed.cli import options
@@ -77,10 +77,11 @@ def command(
     Exit codes: 0 imported; 2 usage, a damaged archive, an image for another processor, or one that
     is refused, and nothing of it is left; 3 this machine cannot, for example without disk space.
     """
-    require_none(_mistakes(path, like, interop=interop, name=name, output=output))
-    known = catalog(recipe_folders)
-    if like:
-        catalogs.require(known, [like], "--like")
+    mistakes = [*_mistakes(path, like, interop=interop, name=name, output=output)]
+    with collected(mistakes):
+        known = catalog(recipe_folders)
+        catalogs.require(known, [like] if like else [], "--like")
+    require_none(mistakes)
     from httpbed.addons.images import archive as archives  # not for --help
     from httpbed.addons.images import image as images
 
@@ -109,10 +110,13 @@ def _mistakes(
         yield Mistake("--interop", "excludes --like: each says how the program is run", "omit one")
     elif not (interop or like):
         reason = "needs one of --like and --interop, which say how the image's program is run"
-        yield Mistake("IMAGE", reason, "name the recipe of its program with --like")
+        remedy = "give --like RECIPE, or --interop for an endpoint of quic-interop-runner"
+        yield Mistake("IMAGE", reason, remedy)
     if not path.exists() and _REMOTE.match(str(path)):
         reason = "names an image of a registry, and httpbed fetches none"
         yield Mistake(str(path), reason, "fetch it, and save it: skopeo copy, docker save")
+    elif not path.exists():
+        yield Mistake(str(path), "does not exist", "name the file that docker save wrote")
     if name is not None and not _NAME.fullmatch(name):
         reason = f"{name!r} is no name of a recipe"
         yield Mistake("--name", reason, "use a to z, 0 to 9, '.' and '-', and begin with a letter")
