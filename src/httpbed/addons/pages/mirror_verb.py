@@ -8,11 +8,13 @@ from pathlib import Path
 
 import click
 
-from httpbed.base.errors import Mistake, require_none
+from httpbed.base.errors import Mistake, collected, require_none
+from httpbed.base.units import format_count
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog
 from httpbed.cli.options import PATH, WholeNumber, json_option
 from httpbed.cli.verb import verb
+from httpbed.store import campaign_folder
 
 
 @verb("mirror")
@@ -49,7 +51,10 @@ def command(
     """
     from httpbed.addons.pages.mirror import mirrored_page  # not for --help
 
-    require_none([*_mistakes(address, output)])
+    mistakes = [*_mistakes(address, output)]
+    with collected(mistakes):  # a recording may take a minute
+        campaign_folder.require_writable(output.parent)
+    require_none(mistakes)
     site = mirrored_page.mirror(address, output, catalog(()), time_limit, say)
     if as_json:
         about = {
@@ -61,7 +66,7 @@ def command(
         }
         echo(json.dumps({"schema": 1, "har": str(output), **about}, indent=1))
     else:
-        echo(f"{site.requests()} requests, {site.weight() / 1000:.0f} kB")
+        echo(f"{format_count(site.requests(), 'request')}, {site.weight() / 1000:.0f} kB")
         echo(f"page = {{ har = {json.dumps(str(output), ensure_ascii=False)} }}")
 
 
