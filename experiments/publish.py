@@ -109,10 +109,10 @@ def publish_senders(manifest: Mapping[str, Any]) -> None:
 
 
 def _export_one_load(campaign: Path, loads: Path) -> None:
-    """Write the campaign's first page load in each form that other tools read."""
-    if not any(campaign.glob("trials/*/*/*/artifacts/*/load.json")):
-        return
+    """Write the first load of a campaign of pages in each form that other tools read."""
     results = query.read(campaign)
+    if any(one["workload"]["kind"] != "page" for one in results.scenarios.values()):
+        return
     valid = attempts.valid(results)
     first = min(valid, key=lambda row: (row["block"], row["trial"]))["trial"]
     trials = results.trials.filter(pc.field("trial") == first)
