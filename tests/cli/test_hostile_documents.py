@@ -151,6 +151,7 @@ def test_a_broken_experiment_is_named_with_its_place(
     assert (code, EXPERIMENT in err) == (2, True)
     code, out, _ = httpbed("verify", directory)
     assert (code, EXPERIMENT in out) == (1, True)
+    assert "httpbed run" not in out  # no run continues an archive
 
 
 def test_all_mistakes_of_a_design_are_listed(whole: Path, tmp_path: Path, httpbed: Command) -> None:

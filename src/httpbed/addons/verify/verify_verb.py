@@ -52,9 +52,11 @@ def _lines(verification: Verification, directory: Path) -> Iterator[str]:
     yield from (f"{one.place}: {reason}" for one in verification.damaged for reason in one.reasons)
     yield from (f"note: {note}" for note in verification.notes)
     if verification.damaged:
-        yield (
-            "remedy: restore these files from a copy; or move an attempt's folder out of the"
-            " campaign, and httpbed run repeats its trial"
+        is_run_again = (directory / layout.TRIALS).is_dir()  # an archive has tables alone
+        yield "remedy: restore these files from a copy" + (
+            "; or move an attempt's folder out of the campaign, and httpbed run repeats its trial"
+            if is_run_again
+            else ""
         )
     whole = f"{verification.attempts} attempt{'s' * (verification.attempts != 1)} as written"
     rest = "" if verification.planned is None else _rest(verification)
