@@ -10,7 +10,7 @@ import pytest
 
 from httpbed.trial import client_requests
 from httpbed.trial.evidence import AttemptEvidence
-from recorded import HANDED_OVER, planned, recorded_evidence
+from recorded import H2_LOSS, HANDED_OVER, planned, recorded_evidence
 from recorded_handover import own, with_own
 
 (HOP,) = planned(HANDED_OVER).hops
@@ -56,3 +56,22 @@ def test_what_comes_after_the_address_is_gone_is_no_body() -> None:
     taken = sum(own(lost(900, 900)).deliveries[LEFT].values())
     assert client_requests.received_bytes([HOP], lost(900, 900, 10**7)) == taken
     assert client_requests.received_bytes([HOP], lost(900, 900, 1000)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("whole_ms", "answered_ms", "ended_ms"), [(900, 850, 900), (900, 950, 950), (1300, 850, 1000)]
+)
+def test_a_browsers_download_ends_when_it_has_the_file(
+    whole_ms: int, answered_ms: int, ended_ms: int
+) -> None:
+    """Its driver closes it after a second; no answer that arrives later is left out."""
+    observed = recorded_evidence(H2_LOSS)
+    (hop,) = planned(H2_LOSS).hops
+    link: Any = copy.deepcopy(dict(observed.link))
+    for one in link["connections"]:
+        one |= {"client_close_ns": 1000 * MS, "answer_last_ns": answered_ms * MS}
+    link["origin_ns"] = 10**12
+    whole_ns = link["origin_ns"] + whole_ms * MS
+    report = replace(observed.reports[hop.client], whole_ns=whole_ns)
+    of_browser = replace(observed, link=link, reports={**observed.reports, hop.client: report})
+    assert client_requests.request_ended_ns(hop, of_browser, 0) == ended_ms * MS

@@ -332,3 +332,5 @@ class ProgramReport:
     """Answered requests of the visit before the measured one; their times have no meaning."""
     remarks: tuple[str, ...] = ()
     """What the program did not report and no request depends on."""
+    whole_ns: int | None = None
+    """When a program that a driver closes had all answers, on CLOCK_MONOTONIC."""

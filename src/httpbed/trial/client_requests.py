@@ -110,6 +110,9 @@ def _of_client(hop: NetworkHop, chain: Chain, evidence: AttemptEvidence) -> Requ
 #   client that ends without a word is not believed, because its server repeats what it did not
 #   acknowledge.
 #
+# A browser is closed by its driver, which may hear late that a file is whole: Chromium kept that to
+# itself for up to 3.3 s. There the request of a download ends when the browser had the file.
+#
 # A client that hands over loses an address. What a link then delivers to that address is no part of
 # its bodies, but shows that the answer had not ended before: it lasted until the address was gone,
 # at least.
@@ -131,11 +134,14 @@ def request_s(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> float | 
 
 
 def request_ended_ns(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> int:
-    """Return when the client of a hop with connections had closed and its answer had arrived."""
+    """Return when the client of a hop with connections was done and its answer had arrived."""
     is_whole = _is_whole(hop, evidence, size)
+    done_ns = max(map(_closed_ns, hop.near(evidence.connections)))
+    if (whole_ns := evidence.reports[hop.client].whole_ns) is not None:
+        done_ns = min(done_ns, whole_ns - int(evidence.link["origin_ns"]))
     return max(
-        max(_closed_ns(one), _answered_ns(one, evidence, is_whole=is_whole))
-        for one in hop.near(evidence.connections)
+        done_ns,
+        *(_answered_ns(one, evidence, is_whole=is_whole) for one in hop.near(evidence.connections)),
     )
 
 

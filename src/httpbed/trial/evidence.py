@@ -330,6 +330,8 @@ class _Reader:
         for chain in self.planned.chains:
             for name in chain.responders:
                 reports[name] = _of_visit(chain, reports[name], reports[chain.client])
+            if chain.workload.kind == "page":  # which ends when the browser is idle
+                reports[chain.client] = replace(reports[chain.client], whole_ns=None)
         return reports
 
     def _text(self, file: str) -> str:

@@ -46,6 +46,9 @@ def test_requests_of_a_real_load_agree_with_the_servers_log(name: str, version: 
     assert {request.http_version for request in parsed.requests} == {version}
     times = [(request.began_s or 0, request.ended_s or 0) for request in parsed.requests]
     assert all(0 < began < ended for began, ended in times)
+    navigation_ns = chromium.read(CHROMIUM / name).navigation_ns or 0
+    last_s = max(ended for _, ended in times)  # since the navigation in this record
+    assert parsed.whole_ns == pytest.approx(navigation_ns + last_s * 1e9)
     assert {(request.resumed, request.early_data) for request in parsed.requests} == {(None, None)}
 
 
@@ -66,6 +69,7 @@ def test_every_other_ending_is_a_complaint_in_words(tmp_path: Path, ended: str, 
     assert words in parsed.complaint
     assert parsed.complaint.endswith(": because")
     assert parsed.observations == ()
+    assert parsed.whole_ns is None
     assert parsed.timed_out == (ended == "time limit")
 
 

@@ -352,7 +352,15 @@ def parse(file: Path) -> ProgramReport:
         complaint=_complaint(load),
         timed_out=load.ended == "time limit" and not (_failures(load) or load.notes),
         remarks=load.remarks,
+        whole_ns=_whole_ns(load),
     )
+
+
+def _whole_ns(load: BrowserLoad) -> int | None:
+    ends = [request.ended_s for request in load.on_network() if request.ended_s is not None]
+    if load.ended != "loaded" or load.navigation_ns is None or not ends:
+        return None
+    return load.navigation_ns + round(max(ends) / NS)
 
 
 def _request(request: PageRequest, navigated_s: float) -> LoggedRequest:
