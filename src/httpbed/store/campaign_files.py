@@ -60,7 +60,7 @@ def expanded(content: bytes) -> bytes:
     """Return the content of a file of gzip.
 
     Raises:
-        ValueError: It is none, or longer than any file that httpbed writes.
+        ValueError: It is not gzip, is cut, or expands to more than any file of httpbed has.
     """
     expander = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
