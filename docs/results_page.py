@@ -123,7 +123,7 @@ def _study(
         )
     yield from _untested(study)
     yield "### Figures"
-    yield "Each is of the clock by which more cells ran. The reports have those of the other clock."
+    yield "They show the clock by which more cells ran. The reports show both clocks."
     first = [one for one in found if not one.is_repetition]
     for name in dict.fromkeys(one.name for one in first):
         by_clock = (one for one in first if one.name == name)

@@ -339,11 +339,15 @@ def own_programs() -> dict[str, str]:
     return dict(click.get_current_context().meta.get(_PROGRAMS, {}))
 
 
+def recipe_words(recipe_folders: Iterable[Path]) -> list[str]:
+    """Return the ``--recipes`` options as words of a command line."""
+    return [word for folder in recipe_folders for word in ("--recipes", str(folder))]
+
+
 def source_words(recipe_folders: Iterable[Path]) -> list[str]:
     """Return the ``--recipes`` and ``--program`` options as words of a command line."""
-    options = [("--recipes", str(folder)) for folder in recipe_folders]
-    options += [("--program", f"{name}={path}") for name, path in own_programs().items()]
-    return [word for option in options for word in option]
+    given = [("--program", f"{name}={path}") for name, path in own_programs().items()]
+    return [*recipe_words(recipe_folders), *(word for option in given for word in option)]
 
 
 def program_sources() -> dict[str, Any]:

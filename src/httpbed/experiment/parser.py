@@ -441,9 +441,6 @@ def _mistake(
             reason, remedy = _unknown_key(place, detail["input"])
         case "missing":
             reason, remedy = "is missing", "add it"
-        case "literal_error":
-            accepted = validation_messages.accepted_words(detail)
-            remedy = did_you_mean(str(detail["input"]), accepted, remedy)
     return mistake_at(document, place, levels, reason, remedy)
 
 

@@ -7,7 +7,7 @@ import re
 from pydantic_core import ErrorDetails
 
 from httpbed.base import spellings
-from httpbed.base.errors import MAX_LISTED, RejectedValueError, first_names
+from httpbed.base.errors import MAX_LISTED, RejectedValueError, did_you_mean, first_names
 from httpbed.base.units import format_alike
 
 _EXPECTED = {
@@ -45,7 +45,10 @@ def reason_and_remedy(detail: ErrorDetails) -> tuple[str, str]:
     error = detail.get("ctx", {}).get("error")
     if isinstance(error, RejectedValueError):
         return error.reason, error.remedy
-    return _reason(detail), _of_schema(detail["input"]) if detail["loc"] == ("schema",) else ""
+    remedy = _of_schema(detail["input"]) if detail["loc"] == ("schema",) else ""
+    if detail["type"] == "literal_error":
+        remedy = did_you_mean(str(detail["input"]), _accepted_words(detail), remedy)
+    return _reason(detail), remedy
 
 
 def _of_schema(stated: object) -> str:
@@ -78,13 +81,13 @@ def _expected(detail: ErrorDetails) -> str:
         return words.format(format_alike(detail["input"], context[key]))
     if context.get("pattern") in spellings.WORDS:
         return f"must be {spellings.WORDS[context['pattern']]}"
-    if len(accepted := accepted_words(detail)) > MAX_LISTED:
+    if len(accepted := _accepted_words(detail)) > MAX_LISTED:
         return f"must be one of {first_names(accepted)}"
     message = detail["msg"].removeprefix("Value error, ").replace(" after validation", "")
     return _SUBJECTS.sub("must ", message, count=1)
 
 
-def accepted_words(detail: ErrorDetails) -> list[str]:
+def _accepted_words(detail: ErrorDetails) -> list[str]:
     """Return the accepted words of a place that accepts only certain words."""
     expected = str(detail.get("ctx", {}).get("expected", ""))
     return [word or quoted for word, quoted in re.findall(r"'([^']*)'|\"([^\"]*)\"", expected)]

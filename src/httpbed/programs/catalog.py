@@ -313,11 +313,7 @@ def _reason_and_remedy(detail: ErrorDetails) -> tuple[str, str]:
         *table, key = detail["loc"]
         known = _keys(table)
         return "unknown key", did_you_mean(str(key), known, f"known here: {', '.join(known)}")
-    reason, remedy = validation_messages.reason_and_remedy(detail)
-    if detail["type"] == "literal_error":
-        accepted = validation_messages.accepted_words(detail)
-        remedy = did_you_mean(str(detail["input"]), accepted, remedy)
-    return reason, remedy
+    return validation_messages.reason_and_remedy(detail)
 
 
 def _keys(table: Iterable[str | int]) -> list[str]:

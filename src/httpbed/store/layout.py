@@ -139,12 +139,14 @@ def table(directory: Path, name: str) -> Path:
 
 def absent_files(folder: Path) -> list[str]:
     """Return which of the files that every campaign or archive has are not in a folder."""
-    here = {name for name in (*FILES, ARCHIVED_DESIGN) if os.path.lexists(folder / name)}
-    is_archive = os.path.lexists(folder / INDEX) and not os.path.lexists(folder / TRIALS)
-    if ARCHIVED_DESIGN in here:
-        here.add(DESIGN)
-    lacking = ARCHIVED_DESIGN if is_archive else DESIGN
-    return [lacking if name == DESIGN else name for name in FILES if name not in here]
+
+    def is_here(name: str) -> bool:
+        return os.path.lexists(folder / name)
+
+    is_archive = is_here(INDEX) and not is_here(TRIALS)
+    designs = (ARCHIVED_DESIGN, DESIGN) if is_archive else (DESIGN, ARCHIVED_DESIGN)
+    files = ((MANIFEST,), (EXPERIMENT,), designs)
+    return [names[0] for names in files if not any(map(is_here, names))]
 
 
 def is_campaign(folder: Path) -> bool:

@@ -135,14 +135,11 @@ def request_s(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> float | 
 
 def request_ended_ns(hop: NetworkHop, evidence: AttemptEvidence, size: int) -> int:
     """Return when the client of a hop with connections was done and its answer had arrived."""
-    is_whole = _is_whole(hop, evidence, size)
-    done_ns = max(map(_closed_ns, hop.near(evidence.connections)))
+    near, is_whole = hop.near(evidence.connections), _is_whole(hop, evidence, size)
+    done_ns = max(map(_closed_ns, near))
     if (whole_ns := evidence.reports[hop.client].whole_ns) is not None:
         done_ns = min(done_ns, whole_ns - int(evidence.link["origin_ns"]))
-    return max(
-        done_ns,
-        *(_answered_ns(one, evidence, is_whole=is_whole) for one in hop.near(evidence.connections)),
-    )
+    return max(done_ns, *(_answered_ns(one, evidence, is_whole=is_whole) for one in near))
 
 
 def received_bytes(hops: Sequence[NetworkHop], evidence: AttemptEvidence) -> int:

@@ -28,6 +28,7 @@ from httpbed.addons.images.archive import (
     unpack,
 )
 from httpbed.addons.images.tree import Tree
+from httpbed.base import spellings
 from httpbed.base.errors import ConfigError, Mistake, first_names
 from httpbed.experiment import validation_messages
 from httpbed.experiment.parser import format_path
@@ -47,7 +48,7 @@ _NO_IMAGE = "unknown/unknown"
 """The platform of an attestation."""
 _TAGS = ("io.containerd.image.name", "org.opencontainers.image.ref.name")
 T = TypeVar("T")
-Digest = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
+Digest = Annotated[str, Field(pattern=spellings.DIGEST)]
 MAX_ENTRIES = 500_000
 """Upper bound of all layers of an image; the image of a whole desktop has 200,000."""
 

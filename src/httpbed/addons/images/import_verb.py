@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from httpbed.base import spellings
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.toolbox import build_steps, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import IMAGES, Contents
@@ -26,7 +27,6 @@ if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.addons.images.archive import Archive
     from httpbed.addons.images.image import Image
 
-_NAME = re.compile(r"[a-z][a-z0-9.-]*")
 _REMOTE = re.compile(r"[a-z-]+:/|.*:\w[\w.-]*$|.*@sha256:")
 """A URL, with one slash as a path has it, or a name with a tag or a digest."""
 
@@ -117,7 +117,7 @@ def _mistakes(
         yield Mistake(str(path), reason, "fetch it, and save it: skopeo copy, docker save")
     elif not path.exists():
         yield Mistake(str(path), "does not exist", "name the file that docker save wrote")
-    if name is not None and not _NAME.fullmatch(name):
+    if name is not None and not re.fullmatch(spellings.RECIPE, name):
         reason = f"{name!r} is no name of a recipe"
         yield Mistake("--name", reason, "use a to z, 0 to 9, '.' and '-', and begin with a letter")
     if output.exists() and not output.is_dir():
@@ -129,7 +129,11 @@ def _name_of(image: Image, path: Path, known: Catalog) -> str:
     called = image.tag.rpartition("/")[2].partition(":")[0] or path.name.partition(".")[0]
     name = re.sub(r"[^a-z0-9.-]+", "-", called.lower()).strip("-.")
     name += "-image" if name in known.recipes else ""
-    return name if _NAME.fullmatch(name) else f"image-{image.digest.removeprefix('sha256:')[:12]}"
+    return (
+        name
+        if re.fullmatch(spellings.RECIPE, name)
+        else f"image-{image.digest.removeprefix('sha256:')[:12]}"
+    )
 
 
 def _imported(

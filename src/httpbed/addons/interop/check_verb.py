@@ -22,7 +22,7 @@ from httpbed.base.units import format_count
 from httpbed.bed.machine import scratch
 from httpbed.cli import options, output_file
 from httpbed.cli.echo import aligned, echo, say
-from httpbed.cli.experiment_argument import catalog, recipes_option
+from httpbed.cli.experiment_argument import catalog, recipe_words, recipes_option
 from httpbed.cli.options import WholeNumber, json_option
 from httpbed.cli.verb import verb
 from httpbed.programs import catalog as catalogs
@@ -83,10 +83,9 @@ def command(
     absent = {name: why for name, why in absent.items() if not names or name in names}
     if not wanted:
         reasons = "; ".join(f"{name}: {why}" for name, why in absent.items())
-        folders = (word for folder in recipe_folders for word in ("--recipes", str(folder)))
-        remedy = shlex.join(["httpbed", "toolbox", "build", *names, *folders])
+        words = ["httpbed", "toolbox", "build", *names, *recipe_words(recipe_folders)]
         reason = f"nothing can be checked ({reasons or 'no counterpart is installed'})"
-        raise HostError(reason, remedy)
+        raise HostError(reason, shlex.join(words))
     result = asyncio.run(_result(known, wanted, names, absent, jobs=jobs, output=output))
     if as_json:
         echo(json.dumps(values(result), indent=1))

@@ -23,6 +23,7 @@ from urllib.parse import quote, unquote, urlsplit
 from pydantic import Field
 
 from httpbed.addons.pages.page import MAX_ORIGINS, KnownPage, OriginName
+from httpbed.base import spellings
 from httpbed.base.errors import Mistake
 from httpbed.base.value import Value
 from httpbed.experiment.workload import OWN_ORIGIN
@@ -105,7 +106,7 @@ class Resource(Value):
     file: str
     """Relative to ``files``; the first part is the origin's index."""
     bytes: Annotated[int, Field(ge=0)]
-    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    sha256: Annotated[str, Field(pattern=spellings.SHA256)]
     type: str
     requested: Annotated[int, Field(ge=0)] = 1
     """Number of requests in a cold load."""
