@@ -12,7 +12,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, get_args
 
-from httpbed.base.errors import ConfigError, HostError, Mistake, require_none
+from httpbed.base.errors import ConfigError, HostError, Mistake, collected, require_none
 from httpbed.base.units import format_count
 from httpbed.bed.network.link_file import LinkFiles
 from httpbed.campaign.addition import CAMPAIGN_ADDITIONS
@@ -61,8 +61,11 @@ def load(
     if mistakes or parsed.experiment is None:
         raise ConfigError(mistakes)
     whole = _with_replicates(parsed.experiment, options.replicates).with_clock(options.clock)
-    experiment = _at(whole, options.scale)
-    needed = _needed(whole, experiment) if options.for_claims else None
+    needed, of_options = None, [*_contradiction(options)]
+    with collected(of_options):
+        experiment = _at(whole, options.scale)
+        needed = _needed(whole, experiment) if options.for_claims else None
+    require_none(of_options)
     if needed:
         experiment = needed.reduced(experiment)
 
@@ -119,13 +122,16 @@ def _needed(whole: Experiment, at_scale: Experiment) -> NeededTrials:
     raise ConfigError([Mistake("--for-claims", "this httpbed judges no claims", "omit it")])
 
 
+def _contradiction(options: DesignOptions) -> Iterator[Mistake]:
+    if options.for_claims and options.until is not None:
+        reason = "cannot go with --for-claims: claims need numbers of blocks that are fixed"
+        yield Mistake("--until", reason, "give one of the two")
+
+
 def _stopping(experiment: Experiment, options: DesignOptions) -> Replicates | None:
     """Return the rule by which treatments stop; None if their number of blocks is fixed."""
     if options.until is None:
         return experiment.stopping
-    if options.for_claims:
-        reason = "cannot go with --for-claims: claims need numbers of blocks that are fixed"
-        raise ConfigError([Mistake("--until", reason, "give one of the two")])
     return replicates_until(options.until, experiment.blocks)
 
 

@@ -70,8 +70,16 @@ def test_the_values_are_json(httpbed: Command, tmp_path: Path) -> None:
     assert first["levels"] == {"http_version": "1.1", "loss": "0 %"}
     assert (first["change"], first["pairs"], first["ratio"]) == ("equal", 8, 1.0)
     assert first["completed"] == first["recorded"] == [8, 8]
-    httpbed_values = json.loads(httpbed("diff", old, new, "--json", "--metric", "goodput")[1])
-    assert httpbed_values["treatments"][0]["ratio"] is None
+    without = json.loads(httpbed("diff", old, new, "--json", "--metric", "goodput")[1])
+    assert without["treatments"][0]["ratio"] is None
+
+
+def test_a_side_without_values_is_named(httpbed: Command, tmp_path: Path) -> None:
+    """That no value was measured is not told as a value of zero."""
+    old, new = made(tmp_path / "a", 1.0), made(tmp_path / "b", 1.0)
+    out = httpbed("diff", old, new, "--metric", "goodput")[1]
+    assert "A and B" in out
+    assert "zero" not in out
 
 
 def test_campaigns_without_a_common_treatment_are_a_mistake(

@@ -141,8 +141,13 @@ def show(differences: Sequence[TreatmentDifference], metric: str, out: Console) 
 def _words(difference: TreatmentDifference) -> str:
     completes = f"completes {difference.completes}" if difference.completes != "alike" else ""
     if not math.isfinite(difference.ratio):
-        return completes or "no ratio: a value is zero or missing"
+        return completes or _why_no_ratio(difference)
     return " and ".join(filter(None, (difference.change, completes)))
+
+
+def _why_no_ratio(difference: TreatmentDifference) -> str:
+    without = [name for name, median in zip("AB", difference.medians, strict=True) if not median]
+    return f"no value in {' and '.join(without)}" if without else "no ratio: a value is zero"
 
 
 def _tone(difference: TreatmentDifference, metric: str) -> Tone:
