@@ -101,16 +101,18 @@ def test_requests_in_waves(tmp_path: Path) -> None:
         assert waves == [wave for wave in range(5) for _ in range(5)]
 
 
-def test_stated_tcp_buffers(tmp_path: Path) -> None:
-    """The client's receive buffer bounds the window, and each kernel reports the stated size."""
+def test_what_is_stated_for_tcp_sockets(tmp_path: Path) -> None:
+    """The client's receive buffer bounds the window, and each kernel reports what is stated."""
     settings = SmallExperiment(
         versions=("1.1", "2"),
-        on_client='tcp_receive_buffer = "32 KiB"',
-        on_server='tcp_send_buffer = "256 KiB"',
+        on_client='tcp_receive_buffer = "32 KiB"\ntcp_initial_window = 20',
+        on_server='tcp_send_buffer = "256 KiB"\ntcp_initial_window = 40',
     )
     for record in completed(settings, tmp_path / "campaign").values():
         assert check(record, "TCP buffers, client").passed
         assert check(record, "TCP buffers, server").figure == "send 262144 bytes"
+        assert check(record, "TCP initial window, client").passed
+        assert check(record, "TCP initial window, server").passed
 
 
 def test_a_resumed_connection(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ CheckApplies = Literal[
     "hand-over",
     "HTTP/3",
     "stated TCP buffers",
+    "stated initial window",
     "proxies",
     "one file",
     "download",
@@ -194,6 +195,12 @@ TCP_BUFFERS = CheckDescriptor(
     "bed",
     "The sockets have the experiment's buffers.",
     applies="stated TCP buffers",
+)
+INITIAL_WINDOW = CheckDescriptor(
+    "TCP initial window",
+    "bed",
+    "A socket, as it was read at first, had the experiment's window; delivered packets enlarge it.",
+    applies="stated initial window",
 )
 CARRIED_OUT = CheckDescriptor(
     "trial carried out",

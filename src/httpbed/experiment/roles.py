@@ -30,8 +30,10 @@ TCP_CONTROLS = ("reno", "cubic", "bbr", "bic", "htcp", "vegas", "westwood")
 kernel may lack some, which is checked before the first trial."""
 DEFAULT_CONTROL = "cubic"
 TCP_BUFFERS = ("tcp_receive_buffer", "tcp_send_buffer")
+OF_TCP = (*TCP_BUFFERS, "tcp_initial_window")
 """Keys of a role that no QUIC socket heeds."""
 MIN_BUFFER_BYTES, MAX_BUFFER_BYTES = 4096, 2**30
+MAX_INITIAL_WINDOW = 1000
 
 
 def transport_below(http_version: str | None) -> Transport:
@@ -63,6 +65,9 @@ class Role(Value):
     tcp_send_buffer: Bytes | None = Field(default=None, ge=MIN_BUFFER_BYTES, le=MAX_BUFFER_BYTES)
     """Send buffer of each TCP socket on its host, in bytes of kernel memory. Default: the kernel's,
     which adapts it."""
+    tcp_initial_window: int | None = Field(default=None, ge=1, le=MAX_INITIAL_WINDOW)
+    """Packets that each TCP connection of its host may send before the first acknowledgement (RFC
+    6928). Default: the kernel's, 10."""
     knobs: dict[KnobName, str] = Field(default_factory=dict)
     """Settings that the program's recipe declares. Default: the program's own."""
 
@@ -74,6 +79,11 @@ class Role(Value):
     def tcp_buffers(self) -> TcpBuffers:
         """Return the buffers that are stated for the TCP sockets of its host."""
         return TcpBuffers(self.tcp_receive_buffer, self.tcp_send_buffer)
+
+    @property
+    def states_tcp(self) -> bool:
+        """Whether anything but the congestion control is stated for the TCP sockets of its host."""
+        return any(getattr(self, key) is not None for key in OF_TCP)
 
 
 class ClientRole(Role):

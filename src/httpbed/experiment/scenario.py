@@ -167,6 +167,11 @@ class Scenario(Value):
         """Map each host with a role to the buffers that are stated for its TCP sockets."""
         return {host: role.tcp_buffers() for _, role, host in self.parts()}
 
+    def initial_windows(self) -> dict[str, int]:
+        """Map the hosts whose TCP connections have a stated initial window to it, in packets."""
+        stated = ((host, role.tcp_initial_window) for _, role, host in self.parts())
+        return {host: window for host, window in stated if window is not None}
+
     @cached_property
     def routers(self) -> frozenset[str]:
         """Hosts without a role: only they forward packets."""

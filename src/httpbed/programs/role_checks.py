@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from httpbed.experiment.document import Document, KeyPath, table
-from httpbed.experiment.roles import FIXED, TCP_BUFFERS, HttpVersion, Transport, transport_below
+from httpbed.experiment.roles import FIXED, OF_TCP, HttpVersion, Transport, transport_below
 from httpbed.experiment.stated_tables import TableProblem
 from httpbed.experiment.workload import UPLOADS_BY, Capability
 from httpbed.experiment.workload_kinds import parse as workload_of
@@ -107,7 +107,7 @@ def role_mistakes(catalog: Catalog, scenario: Document) -> Iterator[TableProblem
             yield from _retry_mistakes(assigned, recipe)
             yield from _knob_mistakes(assigned, recipe)
             yield from _control_mistakes(assigned, recipe)
-            yield from _buffer_mistakes(assigned)
+            yield from _tcp_mistakes(assigned)
             yield from _chain_mistakes(assigned, recipe, catalog)
 
 
@@ -273,11 +273,11 @@ def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Tab
         yield TableProblem((*assigned.path, "congestion_control"), reason)
 
 
-def _buffer_mistakes(assigned: _RoleAssignment) -> Iterator[TableProblem]:
-    """Yield a mistake for a TCP buffer of a client or server over QUIC: it would change nothing."""
+def _tcp_mistakes(assigned: _RoleAssignment) -> Iterator[TableProblem]:
+    """Yield a mistake for a key of TCP sockets, if a client or server speaks QUIC."""
     if assigned.role == "proxy" or assigned.transport == "tcp":
         return
-    for name in TCP_BUFFERS:
+    for name in OF_TCP:
         if assigned.document.get(name) is not None:
             reason = f"the {assigned.role} has no TCP socket over HTTP/3"
             remedy = "delete it, or exclude these treatments"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from httpbed.base import untrusted_files
 from httpbed.bed.sandbox.sandbox_spec import Exit
@@ -38,6 +38,7 @@ _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
 _SOCKET_ALGORITHM = re.compile(rf"^\s+(?:\S+ )*?(?P<name>{'|'.join(TCP_CONTROLS)})\b")
 _SOCKET_MEMORY = re.compile(r"\bskmem:\(r\d+,rb(?P<receive>\d+),t\d+,tb(?P<send>\d+),")
+_SOCKET_WINDOW = re.compile(r"\bcwnd:(?P<window>\d+)\b(?:.* delivered:(?P<delivered>\d+)\b)?")
 
 AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
 """For each link of the client that lost its address, the spans without one, in ns since the
@@ -45,6 +46,13 @@ emulator's start."""
 Added = TypeVar("Added", bound="AddedEvidence")
 Body = Mapping[str, Any]
 """``bytes`` and ``sha256``."""
+
+
+class InitialWindow(NamedTuple):
+    """Between what a socket's initial window was, in packets."""
+
+    low: int
+    high: int
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ class AttemptEvidence:
     """Idle round-trip times of each path of each hop, by the path's title."""
     algorithms: Mapping[str, frozenset[str]]
     """TCP congestion control of each part's sockets, as the kernel reports it: of senders, and of
-    receivers with stated buffers."""
+    receivers for which buffers or a window are stated."""
     reports: Mapping[str, ProgramReport]
     """What each part's own files report, without the requests of prior visits."""
     fairness: FairShares | None = None
@@ -123,6 +131,8 @@ class AttemptEvidence:
     buffers: Mapping[str, frozenset[TcpBuffers]] = field(default_factory=dict)
     """The buffers of the same sockets as ``algorithms``; an attempt of an earlier version has
     none."""
+    initial_windows: Mapping[str, frozenset[InitialWindow]] = field(default_factory=dict)
+    """What the same sockets say of their initial windows."""
     silent: frozenset[str] = frozenset()
     """Servers and proxies whose programs log no requests."""
     added: Mapping[type[AddedEvidence], Any] = field(default_factory=dict)
@@ -261,6 +271,7 @@ def read(
         pings_s=reader.pings_s(),
         algorithms={part: algorithms(text) for part, text in sockets.items()},
         buffers={part: buffers(text) for part, text in sockets.items()},
+        initial_windows={part: initial_windows(text) for part, text in sockets.items()},
         reports=reports,
         fairness=reader.fairness(),
         datagrams=reader.datagrams(),
@@ -355,6 +366,16 @@ def buffers(text: str) -> frozenset[TcpBuffers]:
     """Return the buffers of the sockets that the output of ``ss --tcp --memory`` names."""
     matches = map(_SOCKET_MEMORY.search, text.splitlines())
     return frozenset(TcpBuffers(*map(int, match.groups())) for match in matches if match)
+
+
+def initial_windows(text: str) -> frozenset[InitialWindow]:
+    """Return the initial windows of the sockets that the output of ``ss --tcp --info`` names.
+
+    In slow start a window grows by at most as many packets as were delivered (RFC 5681, 3.1).
+    """
+    matches = map(_SOCKET_WINDOW.search, text.splitlines())
+    both = (map(int, match.groups(default="0")) for match in matches if match)
+    return frozenset(InitialWindow(window - delivered, window) for window, delivered in both)
 
 
 def _datagrams(text: str) -> HostDatagrams:

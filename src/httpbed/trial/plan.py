@@ -121,6 +121,7 @@ def _network(
         spin_us=SPIN_US if trial.clock == "real" else 0,
         locked=True,
         buffers=scenario.tcp_buffers(),
+        initial_windows=scenario.initial_windows(),
         forwarding=scenario.routers,
         client=scenario.hosts["client"],
         access=scenario.access_links,
@@ -218,11 +219,11 @@ def _apart(pings: Iterable[Ping]) -> tuple[tuple[Ping, ...], ...]:
 
 
 def _sockets(located: Sequence[NetworkHop], scenario: Scenario) -> dict[str, ProcessSpec]:
-    """Plan to read the TCP sockets of senders, and of receivers with stated buffers.
+    """Plan to read the TCP sockets of senders, and of receivers for which something is stated.
 
     Of a proxy, those of its clients are read.
     """
-    stated = {part for part, role, _ in scenario.parts() if any(role.tcp_buffers())}
+    stated = {part for part, role, _ in scenario.parts() if role.states_tcp}
     by_tcp = [hop for hop in located if hop.transport == "tcp"]
     ends = [(hop, part) for hop in by_tcp for part in (hop.server, hop.client)]
     read = [(hop, part) for hop, part in ends if part == hop.sender or part in stated]

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from httpbed.addons.explain import lifts
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.explanation import Explained, Held
@@ -79,6 +81,17 @@ def test_all_windows_of_a_client_are_lifted_if_none_fits() -> None:
         "max_stream_data": "16M",
         "max_data": "24M",
     }
+
+
+@pytest.mark.parametrize(
+    ("cause", "part"), [("client's congestion window", "client"), ("slow start", "server")]
+)
+def test_an_initial_window_is_lifted_where_it_is_full(cause: str, part: str) -> None:
+    over_tcp = with_roles(client={"implementation": "curl", "http_version": "2"})
+    (lift,) = lifted(cause, over_tcp)
+    assert lift.document["roles"][part]["tcp_initial_window"] == lifts.INITIAL_WINDOW
+    assert not [*lifted(cause, lift.document)]
+    assert not [*lifted(cause)], "QUIC's is the program's own"
 
 
 def test_losses_are_lifted_by_no_loss_and_then_by_a_queue_without_an_end() -> None:

@@ -58,19 +58,20 @@ def test_every_descriptor_is_observed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _judge_planted() -> None:
-    link, page, replay, sent, buffers, arrivals, visit, handover = (
+    link, page, replay, sent, sockets, arrivals, visit, handover = (
         importlib.import_module(f"tests.{name}")
         for name in (
             "trial.checks.test_link",
             *("addons.pages.test_page_checks", "addons.pages.test_replay_program"),
-            *("trial.checks.test_sent", "trial.checks.test_tcp_buffers"),
+            *("trial.checks.test_sent", "trial.checks.test_tcp_sockets"),
             "trial.checks.test_intervals",
             "addons.pages.test_visit_checks",
             "addons.handover.test_checks",
         )
     )
     arrivals.judged("1 ms")
-    buffers.judged(buffers.stated(client=buffers.SMALL), H2_LOSS)
+    sockets.judged(sockets.stated(client=sockets.SMALL), H2_LOSS)
+    sockets.judged_window()
     everything = link.configured({"between": ["client", "server"], **link.EVERYTHING})
     link.found(everything, link.happened(everything))
     link.test_changes_by_events_are_listed()

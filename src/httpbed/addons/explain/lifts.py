@@ -29,6 +29,8 @@ Document = dict[str, Any]
 
 LONGER_QUEUE = {"discipline": "droptail", "limit": "100000 packets"}
 LOSSES = tuple(impairment.field for impairment in ALL if impairment.loses_packets)
+INITIAL_WINDOW = 100
+"""Packets of an initial window that holds few page loads: the usual one has 10 (RFC 6928)."""
 CONTROLS = ("bbr", "bbr2", "cubic")
 """Congestion controls to try, the one that gives way least to losses first."""
 UNPACED = ("cubic", "reno")
@@ -129,6 +131,15 @@ def _adapted_buffers(scene: _Scene) -> Iterator[Lift]:
             yield scene.lift(what, partial(_delete, part=part, keys=stated))
 
 
+def _larger_initial_window(scene: _Scene) -> Iterator[Lift]:
+    """Let the part whose window it is send more packets of TCP at first."""
+    part = "client" if scene.cause == "client's congestion window" else scene.sender()[0]
+    what = f"an initial window of {INITIAL_WINDOW} packets of the {part}"
+    role = role_table(scene.document, part)
+    if (role.get("tcp_initial_window") or 0) < INITIAL_WINDOW:
+        yield scene.lift(what, partial(_set, part=part, tcp_initial_window=INITIAL_WINDOW))
+
+
 def _no_losses(scene: _Scene) -> Iterator[Lift]:
     if not scene.has_losses:
         return
@@ -170,7 +181,7 @@ def _other_control(scene: _Scene) -> Iterator[Lift]:
         return
 
     def change(changed: Document) -> None:
-        role_table(changed, part)["congestion_control"] = other
+        _set(changed, part, congestion_control=other)
 
     yield scene.lift(f"{other} as the congestion control of {recipe.name}", change)
 
@@ -204,6 +215,8 @@ _AFTER_LOSS: tuple[_Maker, ...] = (_no_losses, _longer_queue, _other_control)
 _MAKERS: Mapping[str, tuple[_Maker, ...]] = {
     "fixed window": (_named_window, _adapted_buffers, _all_windows),
     "receiver's window": (_named_window, _adapted_buffers, _all_windows),
+    "slow start": (_larger_initial_window,),
+    "client's congestion window": (_larger_initial_window,),
     "recovery": _AFTER_LOSS,
     "timeout": _AFTER_LOSS,
     "congestion window": _AFTER_LOSS,
@@ -214,6 +227,10 @@ _MAKERS: Mapping[str, tuple[_Maker, ...]] = {
     "others on the link": (_no_competitors,),
 }
 """By cause, the likeliest first."""
+
+
+def _set(document: Document, part: str, **keys: Any) -> None:
+    role_table(document, part).update(keys)
 
 
 def _delete(document: Document, part: str, keys: Iterable[str]) -> None:

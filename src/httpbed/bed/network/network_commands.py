@@ -100,8 +100,9 @@ def addressing(  # noqa: PLR0913 - optional arguments have names
     """Give a host its addresses, neighbours and routes.
 
     ``control`` is the TCP congestion control of all that it sends; with ``lock`` before it,
-    programs may choose no other. Links in ``without`` get no address here; the lines in ``later``
-    give them one. With ``by_tun`` the emulator made the devices, which have frames like a veth's.
+    programs may choose no other, and ``initcwnd`` may follow it. Links in ``without`` get no
+    address here; the lines in ``later`` give them one. With ``by_tun`` the emulator made the
+    devices, which have frames like a veth's.
     """
     host_ends = routes.of_ends(ends, host)
     addressed = routes.of_ends([pair for n, pair in enumerate(ends) if n not in without], host)

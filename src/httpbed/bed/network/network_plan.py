@@ -123,6 +123,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     spin_us: int = emulator.SPIN_US,
     locked: bool = False,
     buffers: Mapping[str, TcpBuffers] | None = None,
+    initial_windows: Mapping[str, int] | None = None,
 ) -> NetworkPlan:
     """Plan the network of a topology in one block.
 
@@ -133,7 +134,7 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     by their indices, between which the host ``client`` goes, from the first on; ``nat`` those with
     a NAT at their second host. ``spin_us`` is how long the emulator may poll for a due time; with 0
     it sleeps. ``locked`` says whether the kernel refuses programs another congestion control.
-    ``buffers`` are those of each host's TCP sockets.
+    ``buffers`` and ``initial_windows``, in packets, are those of each host's TCP sockets.
 
     Raises:
         ValueError: The topology names a recorded run that is not in ``files``, or has more links
@@ -144,7 +145,15 @@ def plan(  # noqa: PLR0913 - optional arguments have names
     noted = records or PacketRecords()
     config = emulator.config(topology.links, ends, draws, backend, noted, nat=nat, spin_us=spin_us)
     network = _Commands(
-        topology, ends, frozenset(forwarding), senders, locked, backend, client, access
+        topology,
+        ends,
+        frozenset(forwarding),
+        senders,
+        initial_windows or {},
+        locked,
+        backend,
+        client,
+        access,
     )
     return NetworkPlan(
         processes=network.processes(
@@ -169,6 +178,7 @@ class _Commands:
     ends: tuple[tuple[End, End], ...]
     forwarding: frozenset[str]
     senders: Mapping[str, str]
+    initial_windows: Mapping[str, int]
     locked: bool
     backend: Backend
     client: str
@@ -234,7 +244,8 @@ class _Commands:
 
     def _control(self, host: str) -> str:
         name = self.senders.get(host, "cubic")
-        return f"lock {name}" if self.locked else name
+        window = self.initial_windows.get(host)
+        return f"{'lock ' * self.locked}{name}{f' initcwnd {window}' if window else ''}"
 
     def _offloads(self, host: str | None) -> list[ProcessSpec]:
         return [network_commands.offloads(end) for end in self._all_ends() if end.host == host]

@@ -17,6 +17,7 @@ from httpbed.experiment.check import (
     BACKEND,
     CONGESTION_CONTROL,
     FRAMES,
+    INITIAL_WINDOW,
     LATENESS,
     PRESSURE,
     PRESSURE_ALONE,
@@ -70,6 +71,23 @@ def checks(planned: TrialPlan, catalog: Catalog, evidence: AttemptEvidence) -> I
             where = hop.sender if len(hops) > 1 else ""
             yield _congestion_control(planned.scenario, hop, catalog, evidence, where)
         yield from _buffers(planned, evidence)
+        yield from _initial_windows(planned, evidence)
+
+
+def _initial_windows(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:
+    """Compare the stated initial window of each part with the reading that says most of it."""
+    for part, role, _ in planned.scenario.parts():
+        stated = role.tcp_initial_window
+        if stated is None:
+            continue
+        readings = evidence.initial_windows.get(part, ())
+        nearest = min(readings, key=lambda one: one.high - one.low, default=None)
+        yield INITIAL_WINDOW.result(
+            passed=nearest.low <= stated <= nearest.high if nearest else None,
+            figure=f"{nearest.low} .. {nearest.high} packets" if nearest else "no socket was read",
+            limit=f"{stated} packets",
+            where=part,
+        )
 
 
 def _buffers(planned: TrialPlan, evidence: AttemptEvidence) -> Iterator[Check]:

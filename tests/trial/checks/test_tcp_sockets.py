@@ -1,6 +1,8 @@
-"""Stated TCP buffers: what is set on the hosts, which sockets are read, and how they are judged."""
+"""What is stated for TCP sockets: what hosts get, which sockets are read, how they are judged."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import pytest
 
@@ -9,10 +11,12 @@ from httpbed.experiment.trial import Check
 from httpbed.trial import evidence, plan
 from httpbed.trial.attempt_plan import TrialPlan
 from httpbed.trial.checks import bed
+from httpbed.trial.evidence import InitialWindow
 from planted import other
 from recorded import CATALOG, H2_LOSS, H3_CLEAN, recorded_evidence, trial
 
 SMALL = {"tcp_receive_buffer": "64 kB"}
+WINDOW = {"tcp_initial_window": 32}
 SS = """\
 ESTAB 0      1504   10.77.0.1:34236 10.77.0.2:443
 \t skmem:(r0,rb64000,t0,tb46080,f1760,w2336,o0,bl0,d0) cubic wscale:8,7 rto:301 mss:1448
@@ -22,7 +26,7 @@ FIN-WAIT-1 0      73     10.77.0.1:34236 10.77.0.2:443
 """Output of iproute2's ss 6.15."""
 
 
-def stated(name: str = H2_LOSS, **roles: dict[str, str]) -> TrialPlan:
+def stated(name: str = H2_LOSS, **roles: Mapping[str, object]) -> TrialPlan:
     """Plan a recorded trial with further keys of its roles."""
     recorded = trial(name)
     known = recorded.document["roles"]
@@ -35,6 +39,14 @@ def judged(planned: TrialPlan, name: str, **sockets: frozenset[TcpBuffers]) -> l
     """Judge the buffers of a recorded attempt's sockets as if the kernel had reported these."""
     seen = other(buffers=sockets)(recorded_evidence(name))
     return [check for check in bed.checks(planned, CATALOG, seen) if check.check == "TCP buffers"]
+
+
+def judged_window(*readings: InitialWindow) -> Check:
+    """Judge a client's initial window of 32 packets by these readings of its sockets."""
+    seen = other(initial_windows={"client": frozenset(readings)})(recorded_evidence(H2_LOSS))
+    checks = bed.checks(stated(client=WINDOW), CATALOG, seen)
+    (check,) = (one for one in checks if one.check == "TCP initial window")
+    return check
 
 
 def test_the_kernel_gets_one_size_which_it_cannot_adapt() -> None:
@@ -84,3 +96,32 @@ def test_sockets_that_were_not_read_reject_nothing() -> None:
     (check,) = judged(stated(H3_CLEAN, client=SMALL), H3_CLEAN)
     assert check.passed is None
     assert not judged(stated(), H2_LOSS)
+
+
+def test_the_routes_of_a_host_have_its_initial_window() -> None:
+    """Those of the other host keep the kernel's."""
+    commands = stated(client=WINDOW).network.processes.hosts
+    having = {spec.host for spec in commands if " initcwnd 32\n" in (spec.input or "")}
+    assert having == {"client"}
+
+
+def test_a_windows_first_reading_is_its_initial_size_and_what_was_delivered() -> None:
+    """Output of iproute2's ss 6.15; a socket that has delivered nothing names nothing."""
+    early = "\t cubic wscale:8,7 mss:1448 cwnd:32 bytes_sent:1885 delivered:1 app_limited"
+    assert evidence.initial_windows(early) == {InitialWindow(31, 32)}
+    assert evidence.initial_windows("\t cubic mss:1448 cwnd:10 bytes_sent:73") == {(10, 10)}
+
+
+@pytest.mark.parametrize(
+    ("readings", "passed"),
+    [
+        ([InitialWindow(31, 32), InitialWindow(-12, 64)], True),
+        ([InitialWindow(9, 10), InitialWindow(-12, 64)], False),
+        ([], None),
+    ],
+)
+def test_the_reading_that_says_most_has_the_stated_window(
+    readings: list[InitialWindow], *, passed: bool | None
+) -> None:
+    """A window that has grown may have begun with any."""
+    assert judged_window(*readings).passed is passed
