@@ -13,38 +13,37 @@ from pathlib import Path
 from typing import Any
 
 from httpbed.addons.explain.lifts import REMOVED
-from httpbed.addons.pages.load.critical_path import SERVER, SLOWER
 from markdown_table import table
 
 Cell = Mapping[str, Any]
 CELLS = "explained/cells.jsonl"
 """The file of the kept cells, below the folder of results."""
-WORTH = 0.1
-"""Share of the difference from which on a cause of its responses is named."""
+WORTH = 0.25
+"""Share of the difference from which on a cause counts."""
+LEAST = f"{100 * WORTH:.0f} %"
 INTRODUCTION = (
     "Cells of the published campaigns in which the medians of HTTP/2 and HTTP/3 differ by more than"
     " 10 %, each with what the difference was spent on. Two trials of each cell ran again in"
     " virtual time (`httpbed explain --why`, n = 1 each): those of the block in which the two"
-    " differed most nearly as their medians. *Lifted* are limits of the slower one, one after"
-    " another, until it was as fast as the other; *saved* is what they saved together. *Confirmed*:"
-    " with the limit its cause went away. A page is followed along its critical path; *by packets*"
-    " is what its responses waited for beyond those of the faster load. Written by"
-    " `python experiments/explain.py --page`."
+    " differed most nearly as their medians. The causes are those of the whole transfer, or of a"
+    f" page's critical path; those of at least {LEAST} of the difference are named."
+    " *Lifted* are limits of the slower one, one after another, until it was as fast as the other;"
+    " *saved* is what they saved together. *Confirmed*: with the limit its cause went away. Written"
+    " by `python experiments/explain.py --page`."
 )
 
 
 REASONS = {
-    "its connection takes a round trip more to set up": {"connection", "set-up"},
+    "its connection takes a round trip more to set up": {"set-up"},
     "packets are lost": {"congestion window", "recovery", "timeout", "repeated bytes"},
+    "the server's congestion window is still small": {"slow start"},
+    "its requests wait for the client's congestion window": {"client's congestion window"},
     "a window or buffer is too small": {"fixed window", "receiver's window"},
-    "other requests or responses come first": {
-        "behind other responses",
-        "other responses",
-        "held back by the browser",
-    },
+    "other responses come first": {"other responses"},
+    "the browser asks later": {"client"},
 }
 """What causes have in common, in words."""
-MAX_REASONS = 2
+MAX_REASONS = 3
 
 
 def summary(file: Path, results: str = "") -> Iterator[str]:
@@ -61,22 +60,22 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
     for version in ("HTTP/2", "HTTP/3"):
         slower = [cell for cell in cells if _slower(cell) == version]
         reasons = [
-            (words, [cell for cell in slower if _cause(cell) in causes], causes)
+            (words, [cell for cell in slower if not causes.isdisjoint(_parts(cell))], causes)
             for words, causes in REASONS.items()
         ]
         reasons.sort(key=lambda reason: -len(reason[1]))
-        most = " or ".join(
-            f"because {words} ({_count(some, causes)})"
+        most = [
+            f"in {_count(some, causes)} because {words}"
             for words, some, causes in reasons[:MAX_REASONS]
             if some
-        )
-        mostly = f", mostly {most}" if most else ""
-        parts.append(f"{version} is slower in {len(slower)} of these{mostly}.")
+        ]
+        parts.append(f"{version} is slower in {len(slower)}{': ' * bool(most)}{', '.join(most)}.")
     gone = f"{100 * (1 - REMOVED):.0f} %"
     yield (
         f"**Why the two differ.** In {len(rows)} cells HTTP/2 and HTTP/3 differ by more"
         f" than 10 %. Of {len(explained)} cells two trials each ran again to show why; in"
-        f" {len(cells)} the same version was slower again. {' '.join(parts)} *Confirmed*: the"
+        f" {len(cells)} the same version was slower again. {' '.join(parts)} Each of these causes"
+        f" is at least {LEAST} of the difference, so a cell may have several. *Confirmed*: the"
         f" slower trial ran once more with a limit lifted, such as without losses. It took less"
         f" time, and at least {gone} of that cause's time was gone"
         f" ([which cells]({results}#why-http2-and-http3-differ))."
@@ -89,7 +88,7 @@ def _count(cells: Sequence[Cell], causes: Collection[str]) -> str:
         any(lift["confirmed"] and lift["cause"] in causes for lift in cell["lifts"])
         for cell in cells
     )
-    return f"{len(cells)}, confirmed in {confirmed}" if confirmed else f"{len(cells)}"
+    return f"{len(cells)} (confirmed in {confirmed})" if confirmed else f"{len(cells)}"
 
 
 def read(file: Path) -> list[Cell]:
@@ -119,10 +118,10 @@ def section(file: Path) -> Iterator[str]:
     yield (
         "Two trials of a cell in which the medians differ by more than 10 % ran again in virtual"
         " time, and `httpbed explain --why` divided their difference ([method](guides/explain.md))."
-        " The table has what the slower one spends more on, and in how many cells a lifted limit"
-        " took its cause away. [Each cell](../results/explained/README.md) has its times and what"
-        " was lifted; that page also counts the cells that are not explained."
-        + (left_out if others else "")
+        " The table counts the cells in which the slower one spends more on a cause, by at least"
+        f" {LEAST} of the difference, and the cells in which a lifted limit took a cause away."
+        " [Each cell](../results/explained/README.md) has its times and what was lifted; that page"
+        " also counts the cells that are not explained." + (left_out if others else "")
     )
     head = ["campaign", "slower", "cells", "spends more on", "confirmed"]
     yield table(head, [[*names, *_row(some)] for names, some in sorted(groups.items())])
@@ -140,7 +139,7 @@ def _slower(cell: Cell) -> str:
 
 
 def _row(cells: Sequence[Cell]) -> list[str]:
-    causes = Counter(map(_cause, cells))
+    causes = Counter(name for cell in cells for name in _parts(cell))
     confirmed = sum(any(lift["confirmed"] for lift in cell["lifts"]) for cell in cells)
     return [
         str(len(cells)),
@@ -149,17 +148,10 @@ def _row(cells: Sequence[Cell]) -> list[str]:
     ]
 
 
-def _cause(cell: Cell) -> str:
-    """Return what the slower one spends more on; of a page's responses, what its packets say."""
-    return next((name for name, _ in _by_packets(cell)), str(cell["cause"]))
-
-
-def _by_packets(cell: Cell) -> list[tuple[str, float]]:
-    """Return what packets say of the responses that the slower one waits for, the most first."""
-    if cell["cause"] not in {SLOWER, SERVER}:
-        return []
-    parts = sorted((cell.get("waited") or {}).items(), key=lambda part: -part[1])
-    return [part for part in parts if part[1] >= WORTH * cell["difference_s"]]
+def _parts(cell: Cell) -> dict[str, float]:
+    """Return what the slower one spends more on with its seconds, the most first."""
+    parts = sorted(cell["causes"].items(), key=lambda part: -part[1])
+    return {name: seconds for name, seconds in parts if seconds >= WORTH * cell["difference_s"]}
 
 
 def page(rows: Sequence[Cell], expected: Mapping[str, int]) -> str:
@@ -232,10 +224,9 @@ def _line(row: Cell, alike: Collection[str]) -> str:
 
 
 def _causes(row: Cell) -> str:
-    """Return what the slower one spends more on; of responses, what their packets say."""
-    told = f"{row['cause']}: {row['cause_s']:.3g} s ({_share(row['cause_s'], row)})"
-    if named := [f"{name} {seconds:.3g} s" for name, seconds in _by_packets(row)]:
-        told += f"; by packets: {', '.join(named)}"
+    """Return what the slower one spends more on."""
+    parts = _parts(row).items()
+    told = ", ".join(f"{name} {seconds:.3g} s ({_share(seconds, row)})" for name, seconds in parts)
     if "metric" in row and row["held"]:
         told += f"; `{row['held']}` held bodies while the link was idle for {row['held_s']:.3g} s"
     return told

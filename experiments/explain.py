@@ -163,12 +163,10 @@ def _of_transfers(found: Mapping[str, Any]) -> dict[str, Any]:
         reasons = [one["why"] for one in found["not_explained"]]
         return {"failed": "; ".join(reasons) or "the two took the same time again"}
     slow = next(o for o in found["explained"] if o["trial"] == difference["slow"][1])
-    parts = sorted(difference["causes"].items(), key=lambda one: -one[1])
     return {
         "again_s": _seconds(found["explained"]),
         "difference_s": difference["seconds"],
-        "cause": parts[0][0],
-        "cause_s": parts[0][1],
+        "causes": difference["causes"],
         **_lifted(slow["ladder"]),
         "held": slow["held"]["knob"] if slow["held"] else None,
     }
@@ -185,53 +183,20 @@ def _lifted(ladder: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
-    difference = found["difference"]
+    difference = found["difference_by_cause"]
     if difference is None:
-        return {"failed": "the two loads have no common metric"}
-    share, share_s = max(difference["shares"].items(), key=lambda one: one[1])
-    whole = {f"{one['block']}/{one['trial']}": one for one in found["loads"]}
-    slow, fast = (_steps(whole[difference[name]]) for name in ("slow", "fast"))
-    held = whole[difference["slow"]]["held"]
-    waited, names = _waited(whole[difference["slow"]], whole[difference["fast"]])
-    parts = {what: slow.get(what, 0.0) - fast.get(what, 0.0) for what in {*slow, *fast}}
-    what = max(parts, key=lambda part: parts[part])
+        return {"failed": "the two loads have no common metric, or their packets show no path"}
+    slow = next(one for one in found["loads"] if one["trial"] == difference["slow"][1])
+    held = slow["held"]
     return {
         "again_s": _seconds(found["loads"]),
         "metric": found["loads"][0]["metric"],
         "difference_s": difference["seconds"],
-        "cause": what,
-        "cause_s": parts[what],
-        "share": share,
-        "share_s": share_s,
+        "causes": difference["causes"],
         "held": held["knob"] if held else None,
         "held_s": held["idle_s"] if held else 0.0,
-        "waited": waited,
-        "window": names,
-        **_lifted(whole[difference["slow"]]["ladder"]),
+        **_lifted(slow["ladder"]),
     }
-
-
-def _waited(slow: Mapping[str, Any], fast: Mapping[str, Any]) -> tuple[dict[str, float], str]:
-    """Return what the slower load's responses waited for beyond the faster one's.
-
-    And the knob of the window that held it; empty without one.
-    """
-    if not slow["responses"] or not fast["responses"]:
-        return {}, ""
-    before, after = (
-        {one["cause"]: one["cost_s"] for one in load["responses"]["causes"]}
-        for load in (fast, slow)
-    )
-    more = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in {*before, *after}}
-    held = slow["responses"]["held"]
-    return more, (held["knob"] or "") if held else ""
-
-
-def _steps(load: Mapping[str, Any]) -> dict[str, float]:
-    totals = defaultdict[str, float](float)
-    for step in load["steps"]:
-        totals[step["what"]] += step["end_s"] - step["begin_s"]
-    return totals
 
 
 def _seconds(trials: list[dict[str, Any]]) -> list[float]:

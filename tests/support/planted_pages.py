@@ -123,7 +123,7 @@ OTHERS = "".join(f"<img src=/other-{number}.svg width=20 height=20>" for number 
 PLANTS = {
     "slow server": PlantedPage(
         (document(IMAGE, "<link rel=stylesheet href=/slow.css>"), _style(1500), hero()),
-        "server", "/slow.css",
+        "waiting", "/slow.css",
     ),
     "chain": PlantedPage(
         (document("<script src=/a.js></script>"), script("/a.js", CHAIN),

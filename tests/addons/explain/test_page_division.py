@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import computed_loads
 from computed_loads import CONNECTION, scenario
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.page_division import ExplainedLoad
-from httpbed.addons.explain.transfer import Transfer
+from httpbed.addons.explain.transfer import Sent, Transfer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.load.critical_path import RESPONSE
 from httpbed.experiment.scenario import Scenario
@@ -192,27 +192,61 @@ def test_a_load_whose_connections_are_not_known_is_not_divided() -> None:
         divided(WindowSender(100, lambda _: 10).transfer(), known="8")
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_a_lost_request_waits_for_a_timer_and_not_for_the_server(is_lost: bool) -> None:
-    """Packet 50 answers a request that the browser sent again, in a pause of the connection."""
-    pause = 900 * MS
-    transfer = WindowSender(100, lambda _: 60, available={50: pause}).transfer()
-    heard = int(transfer.content.sent[50])
-    first, again = heard - 500 * MS, heard - DELAY
-    answers = transfer.answers
-    place = int(np.searchsorted(answers.sent, first))
-    last = answers.where(np.array([place - 1, place - 1]))
-    asked = np.array([first, again])
-    arrived = np.array([-1 if is_lost else first + DELAY, heard])
+PAUSE = 900 * MS
+PAUSED = WindowSender(100, lambda _: 60, available={50: PAUSE}).transfer()
+HEARD = int(PAUSED.content.sent[50])
+"""When the server hears the request that packet 50 answers, after a pause of the connection."""
+ASKED = HEARD - DELAY
+
+
+def asked_by(requests: Collection[tuple[int, int]], acknowledged: Collection[int] = ()) -> Transfer:
+    """Return the transfer with requests in its pause.
+
+    Args:
+        requests: When each left the browser, and when it reached the server; -1: it was lost.
+        acknowledged: When the server sent acknowledgements alone.
+    """
+    answers = _with(PAUSED.answers, [(*one, 300) for one in requests])
+    data = _with(PAUSED.data, [(at, at + DELAY, 0) for at in acknowledged])
+    return replace(PAUSED, answers=answers, data=data)
+
+
+def _with(packets: Sent, added: Collection[tuple[int, int, int]]) -> Sent:
+    """Return packets with others that left in the pause, each with its arrival and payload."""
+    place = int(np.searchsorted(packets.sent, HEARD - PAUSE // 2))
+    sent, arrived, payload = np.array([*added], dtype=np.int64).reshape(-1, 3).T
+    last = packets.where(np.full(len(sent), place - 1))
     new = replace(
-        last, sent=asked, entered=asked, begun=asked, done=asked, arrived=arrived,
-        payload=np.array([300, 300]),
+        last, sent=sent, entered=sent, begun=sent, done=sent, arrived=arrived, payload=payload,
     )  # fmt: skip
-    whole = {
-        name: np.insert(getattr(answers, name), [place, place], getattr(new, name))
-        for name in answers.__annotations__
+    columns = {
+        name: np.insert(getattr(packets, name), np.full(len(sent), place), getattr(new, name))
+        for name in packets.__annotations__
     }
-    found = costs(divided(replace(transfer, answers=replace(answers, **whole))))
-    waited = 500 * MS - DELAY
-    assert found.get("timeout", 0) == (waited if is_lost else 0)
-    assert found["client"] + found.get("timeout", 0) == pause - ROUND_TRIP + DELAY - 50 * MS
+    return type(packets)(**columns)
+
+
+@pytest.mark.parametrize(
+    ("arrives", "acknowledged", "cause"),
+    [(HEARD - PAUSE // 3, [], ""), (-1, [], "timeout"), (-1, [ASKED - DELAY], "recovery")],
+)
+def test_a_request_is_sent_again_after_a_timer_or_an_acknowledgement(
+    arrives: int, acknowledged: list[int], cause: str
+) -> None:
+    """It costs a timeout or a recovery, and not the server's time."""
+    first = HEARD - PAUSE // 3 - DELAY
+    found = costs(divided(asked_by([(first, arrives), (ASKED, HEARD)], acknowledged)))
+    waits = {name: found.get(name, 0) for name in ("timeout", "recovery")}
+    assert waits == {"timeout": 0, "recovery": 0} | ({cause: ASKED - first} if cause else {})
+    assert found["client"] + sum(waits.values()) == PAUSE - 50 * MS
+    assert "server" not in found
+
+
+@pytest.mark.parametrize(("in_flight", "cost"), [(9, 0), (10, ROUND_TRIP), (20, ROUND_TRIP)])
+def test_a_request_waits_for_the_clients_congestion_window(in_flight: int, cost: int) -> None:
+    """Ten packets are the initial window, however small they are."""
+    first = ASKED - ROUND_TRIP
+    requests = [(first, first + DELAY)] * in_flight
+    found = costs(divided(asked_by([*requests, (ASKED, HEARD)], [first + DELAY])))
+    assert found.get("client's congestion window", 0) == cost
+    assert found["client"] + cost == PAUSE - 50 * MS

@@ -83,8 +83,8 @@ def test_the_buffer_that_held_the_image_is_named(tmp_path: Path) -> None:
 
 def test_a_request_that_the_link_lost_was_no_wait_for_the_server(tmp_path: Path) -> None:
     one = explained("lost-request-h2", tmp_path)
-    server_s = one.path.path.shares()["server"]
-    assert server_s > 0.4
+    waiting_s = one.path.path.shares()["waiting"]
+    assert waiting_s > 0.4
     costs = one.responses.division.costs()
     text = ". ".join(one.sentences())
     assert f"connection of {one.path.resource(one.main)}, data that had arrived waited" in text

@@ -56,6 +56,12 @@ CAUSES = (
         "a client that asks, sends or closes earlier",
     ),
     Cause(
+        "client's congestion window",
+        "#c49a6c",
+        "the client has requests to send, and its congestion window is full",
+        "requests in fewer packets, or a larger initial window of the client",
+    ),
+    Cause(
         "receiver's window",
         "#e67e22",
         "the receiver's flow control allows no further byte",

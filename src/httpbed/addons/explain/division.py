@@ -36,7 +36,8 @@ Unprompted:
 1. a packet is lost and too few followed it to prove that: *timeout* (RFC 6298; RFC 9002, 6.2);
 2. nothing is in flight: the sender could have sent, and had nothing: *server* (an upload's is the
    *client*). If a request of the receiver prompted it, the time before that is the receiver's
-   (T-RAT's and Siekkinen's application limit);
+   (T-RAT's and Siekkinen's application limit). That of a client is *client's congestion window*
+   from when its window was full, and *recovery* or *timeout* from when a request was lost;
 3. the packet before it was not full: the sender's buffer was empty: likewise;
 4. bytes in flight grow from round to round before any loss: *slow start*, by a sender that paces;
 5. else *pacing*.
@@ -49,6 +50,7 @@ whole.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -58,7 +60,7 @@ import numpy as np
 
 from httpbed.addons.explain.causes import BY_NAME, Surety
 from httpbed.addons.explain.rounds import Rounds
-from httpbed.addons.explain.transfer import Numbers, Transfer
+from httpbed.addons.explain.transfer import FAR, Numbers, Transfer
 
 BURST_NS = 1_000_000
 """Packets of a client's request follow each other by less."""
@@ -420,11 +422,9 @@ class _Answer:
         answers = self.transfer.answers
         heard = max(begin, min(end, int(answers.arrived[answer]) + shift))
         late = min(heard - begin, rounds.late_ns(answer))
-        request = rounds.asks(packet, answer)
-        if request is not None:
-            asked = max(begin, min(heard, request + shift))
-            yield from self._asking(begin, asked, request, "inferred")
-            yield Period(asked, heard, "path", "inferred")
+        if rounds.asks(packet, answer):
+            request = int(answers.sent[answer]), int(answers.arrived[answer])
+            yield from self._request(begin, heard, request, shift, "inferred")
         elif rounds.opens_window(answer):
             yield Period(begin, heard, "receiver's window", "inferred")
         else:
@@ -478,16 +478,36 @@ class _Answer:
         if request is None:
             yield Period(begin, end, self.transfer.sender, "seen")
             return
-        left, heard = (min(max(one, begin), end) for one in request)
-        yield from self._asking(begin, left, request[0], "seen")
-        yield Period(left, heard, "path", "seen")
+        heard = min(max(request[1], begin), end)
+        yield from self._request(begin, heard, request, 0, "seen")
         yield Period(heard, end, self.transfer.sender, "seen")
 
-    def _asking(self, begin: int, asked: int, sent: int, surety: Surety) -> Iterator[Period]:
-        """Divide the time until the receiver asks: a request that was lost is sent again."""
-        lost = max(begin, min(asked, self.rounds.lost_request(sent)))
-        yield Period(begin, lost, self.transfer.receiver, surety)
-        yield Period(lost, asked, "timeout", "seen", "a request was lost")
+    def _request(
+        self, begin: int, end: int, request: tuple[int, int], shift: int, surety: Surety
+    ) -> Iterator[Period]:
+        """Divide the time until a request is heard: until it leaves, and its way.
+
+        The receiver's window may be full, and the request may be lost. The time of a page's
+        response begins where a request that left at once would be heard; so there, what delays a
+        request counts a way later, and its way not at all.
+        """
+        sent, arrived = request
+        shift += arrived - sent if self.transfer.has_small_answers else 0
+        first = min(sent, self.rounds.lost_request(sent))
+        full = self._of_receiver.full_since(first) if self.transfer.receiver == "client" else FAR
+        cuts = (end, *(max(begin, at + shift) for at in (sent, first, full)))
+        end, asked, left, held = itertools.accumulate(cuts, min)
+        yield Period(begin, held, self.transfer.receiver, surety)
+        yield Period(held, left, "client's congestion window", "inferred")
+        # An acknowledgement proves that the request was lost, or a timer expires.
+        repair = "recovery" if self._of_receiver.is_prompted(sent) else "timeout"
+        yield Period(left, asked, repair, "seen", "a request was lost")
+        yield Period(asked, end, "path", surety)
+
+    @cached_property
+    def _of_receiver(self) -> Rounds:
+        """What follows from the packets about the receiver as a sender."""
+        return Rounds(self.transfer.turned)
 
 
 OTHER_RESPONSES = "other responses"

@@ -55,7 +55,7 @@ from httpbed.store.results import Results
 
 CAUSES: Mapping[Share, str] = {
     "network": "path",
-    "server": "server",
+    "waiting": "server",
     "browser": "client",
     "queueing": "client",
     "priorities": "link",

@@ -28,7 +28,7 @@ from httpbed.addons.explain.lifts import Rung
 from httpbed.addons.explain.page_division import ExplainedLoad
 from httpbed.addons.explain.page_windows import HeldLoad
 from httpbed.addons.pages import loads
-from httpbed.addons.pages.load.critical_path import BEHIND, SERVER, SLOWER, CriticalPath, Step
+from httpbed.addons.pages.load.critical_path import BEHIND, SLOWER, WAITING, CriticalPath, Step
 from httpbed.addons.pages.loads import PageTrial
 from httpbed.addons.pages.report import critical_path_report
 from httpbed.addons.pages.report.critical_path_report import LoadPath, PathDifference
@@ -50,7 +50,7 @@ from httpbed.store.results import Results
 
 Row = Mapping[str, Any]
 SLOW = 0.05
-"""Share of a path from which on waits for a server, slow bodies or turns are worth packets."""
+"""Share of a path from which on waits, slow bodies or turns are worth packets."""
 SINCE_NAVIGATION = "time since the navigation (s)"
 SHOWN = 0.01
 """Share of a path below which a response has no row."""
@@ -65,7 +65,7 @@ def is_slow(path: CriticalPath) -> bool:
 def _is_to_explain(path: CriticalPath, step: Step) -> bool:
     """Whether packets can tell more of a step: of a turn, unless the moment waits for both."""
     if step.what != BEHIND:
-        return step.what in {SLOWER, SERVER}
+        return step.what in {SLOWER, WAITING}
     is_needed = step.behind is not None and step.behind.id in path.needed
     return not (is_needed and step.request == path.requests[-1])
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from httpbed.addons.conformance.flight import DUPLICATES, Flight, Packets, flight
-from httpbed.addons.explain.transfer import FAR, NS, Numbers, Sent, Transfer
+from httpbed.addons.explain.transfer import FAR, NS, Numbers, Protocol, Sent, Transfer
 
 PLATEAU_ROUNDS = 4
 PLATEAU_ROUNDS_AFTER_LOSS = 8
@@ -42,8 +43,14 @@ of a round trip by a timer.
 """
 MAX_ACK_DELAY_NS = 25_000_000
 """Longest delay of an acknowledgement, if its sender says nothing else (RFC 9000 section 18.2)."""
-MAX_FRAMES = 60
-"""Payload of a packet whose frames, in a record of TLS or a packet of QUIC, carry no request."""
+MAX_FRAMES: Mapping[Protocol, int] = {"tcp": 50, "quic": 60}
+"""Payload of a packet whose frames, in a record of TLS or a packet of QUIC, carry no request.
+
+Two frames of HTTP/2 that open windows have 48 bytes in a record (RFC 9113, 6.9); the shortest
+requests of browsers have 59.
+"""
+INITIAL_WINDOW = 10
+"""Packets that a sender may send at first (RFC 6928, RFC 9002 section 7.2)."""
 PREDECESSORS = 8
 PARTIAL = 0.9
 """Share of the usual payload below which a packet is not full."""
@@ -135,6 +142,11 @@ class Rounds:
                 prompting[index] = prompting[index - 1]
         return prompting
 
+    def is_prompted(self, sent: int) -> bool:
+        """Whether a packet of the receiver prompted the packet that was sent at a time."""
+        packet = self._sent_at(sent)
+        return packet is not None and bool(self.prompting[packet] >= 0)
+
     def late_ns(self, answer: int) -> int:
         """Return for how long an answer was late: held by its sender, or by a queue on its way."""
         return self._held_ns(answer) + int(self._queued[answer])
@@ -158,22 +170,27 @@ class Rounds:
     def _arrivals(self) -> Numbers:
         return np.sort(self.data.arrived[~self.data.lost])
 
-    def asks(self, packet: int, answer: int) -> int | None:
-        """Return when the receiver sent an answer that asks for more; None if it does not.
+    def asks(self, packet: int, answer: int) -> bool:
+        """Whether a packet of the receiver asks for more.
 
-        A request carries payload, acknowledges nothing new, and comes when nothing is in flight, or
-        earlier if there are many.
+        A request carries payload, acknowledges nothing new, and comes when nothing is in flight. Of
+        many, it may come earlier, or acknowledge all that is left of the one before.
         """
-        is_request = self._is_request(answer) and self._is_no_acknowledgement(answer)
-        is_early = self.unknown_before(packet) and not self.transfer.has_small_answers
-        if not is_request or is_early:
-            return None
-        return int(self.answers.sent[answer])
+        if not self._is_request(answer):
+            return False
+        is_none, in_flight = self._is_no_acknowledgement(answer), self.unknown_before(packet)
+        if self.transfer.has_small_answers:
+            return is_none or not (in_flight or self._is_full(packet - 1))
+        return is_none and not in_flight
+
+    def _is_full(self, packet: int) -> bool:
+        return packet >= 0 and bool(self.data.payload[packet] >= PARTIAL * self.full)
 
     def _is_request(self, answer: int) -> bool:
         """Whether it may be one; of many, over TCP, it is larger than frames that open windows."""
         is_small = self.transfer.protocol == "tcp" and not self.transfer.has_small_answers
-        return int(self.answers.payload[answer]) > (0 if is_small else MAX_FRAMES)
+        least = 0 if is_small else MAX_FRAMES[self.transfer.protocol]
+        return int(self.answers.payload[answer]) > least
 
     def asked_between(self, begin: int, packet: int) -> tuple[int, int] | None:
         """Return when a request left and arrived after ``begin``, before a packet of the sender."""
@@ -382,6 +399,35 @@ class Rounds:
         return [int(place) for place in np.flatnonzero(idle > self.transfer.reaction_ns)]
 
     # Which window held it
+
+    def full_since(self, sent: int) -> int:
+        """Return since when the congestion window was full that held a packet; FAR: none held it.
+
+        An acknowledgement prompted the packet, and until then an initial window or more was in
+        flight, or a loss was being repaired. It counts packets, as TCP's does.
+        """
+        packet = self._sent_at(sent)
+        return FAR if packet is None else self._full[packet]
+
+    def _sent_at(self, sent: int) -> int | None:
+        """Return the first packet with data that was sent at a time; None: there is none."""
+        packet = int(np.searchsorted(self.data.sent, sent))
+        is_there = packet < len(self.data) and int(self.data.sent[packet]) == sent
+        return packet if is_there else None
+
+    @cached_property
+    def _full(self) -> list[int]:
+        """Since when the window was full that held each packet; FAR for one that none held."""
+        full = list[int]()
+        for packet, (sent, answer) in enumerate(zip(self.data.sent, self.prompting, strict=True)):
+            heard = self.answers.arrived[answer]
+            in_flight = np.count_nonzero(self.known[:packet] >= heard)
+            is_full = in_flight >= INITIAL_WINDOW or (in_flight and self.in_recovery(sent))
+            if answer < 0 or not is_full:
+                full.append(FAR)
+            else:
+                full.append(min(full[-1], int(self.data.sent[packet - 1])))
+        return full
 
     def is_receiver_limited(self, packet: int) -> bool:
         """Whether the advertised window had no room for a full packet before a packet.

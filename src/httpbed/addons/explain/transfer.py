@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Self
 
@@ -142,6 +142,11 @@ class Transfer:
     def receiver(self) -> Sender:
         """The other end."""
         return other_end(self.sender)
+
+    @property
+    def turned(self) -> Self:
+        """The same packets with the receiver as the sender."""
+        return replace(self, data=self.answers, answers=self.data, sender=self.receiver)
 
     @property
     def of_client(self) -> Sent:

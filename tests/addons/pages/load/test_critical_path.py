@@ -64,8 +64,8 @@ def test_a_stylesheet_that_is_awaited_is_on_the_path_and_its_server_too() -> Non
     image = request("i.png", 0.15, 0.4)
     found = path_of(style, image, largest_image_s=(0.15, 0.4))
     assert names(found) == ["", "s.css"]
-    assert top(found) == ("server", "server")
-    assert found.shares()["server"] == pytest.approx(0.65)
+    assert top(found) == ("waiting", "waiting")
+    assert found.shares()["waiting"] == pytest.approx(0.65)
 
 
 def test_an_image_that_arrives_after_all_that_blocks_is_on_the_path() -> None:
@@ -121,9 +121,9 @@ def test_a_header_that_arrives_with_its_body_does_not_make_the_server_slow() -> 
     """The header is in one TLS record with 16 kB of body, which take their time on the link."""
     image = request("i.png", 0.15, 0.9, headers_end_s=0.45, wire_bytes=650_000)
     found = path_of(image, largest_image_s=(0.15, 0.9))
-    assert found.shares()["server"] == pytest.approx(0)
+    assert found.shares()["waiting"] == pytest.approx(0)
     late = request("i.png", 0.15, 0.9, headers_end_s=0.45, wire_bytes=450_000)
-    assert path_of(late, largest_image_s=(0.15, 0.9)).shares()["server"] == pytest.approx(0.2)
+    assert path_of(late, largest_image_s=(0.15, 0.9)).shares()["waiting"] == pytest.approx(0.2)
 
 
 def test_a_connection_that_sends_other_responses_slowly_is_no_slow_server() -> None:
@@ -132,9 +132,9 @@ def test_a_connection_that_sends_other_responses_slowly_is_no_slow_server() -> N
     image = request("i.png", 0.15, 0.9, headers_end_s=0.75, wire_bytes=5_000, connection="1")
     found = path_of(other, image, largest_image_s=(0.15, 0.9))
     assert top(found) == ("slower than the link", "network")
-    assert found.shares()["server"] == pytest.approx(0)
+    assert found.shares()["waiting"] == pytest.approx(0)
     alone = request("i.png", 0.15, 0.9, headers_end_s=0.75, wire_bytes=5_000, connection="2")
-    assert top(path_of(other, alone, largest_image_s=(0.15, 0.9))) == ("server", "server")
+    assert top(path_of(other, alone, largest_image_s=(0.15, 0.9))) == ("waiting", "waiting")
 
 
 def test_the_path_may_lead_to_another_moment() -> None:

@@ -19,7 +19,8 @@ on the path. Only scripts, stylesheets, and what scripts fetch make a browser go
 rest of it, or the body, takes its time, the link may carry **other responses**: they take the time
 that the link needs for their bytes. Its own bytes take theirs. While others arrive over the same
 connection, what is left is a connection that is **slower than the link**: a window, or losses. What
-then is left of the wait is the server's; what is left of the body is the connection's, too.
+then is left of the wait is **waiting**: for the server, or for a request that was lost or held back
+on its way, which a browser cannot tell apart. What is left of the body is the connection's, too.
 
 The cause of a step is inferred from times: another resource may have arrived at the same moment by
 chance.
@@ -37,7 +38,7 @@ from typing import Literal, get_args
 from httpbed.addons.pages.load import timing
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 
-Share = Literal["network", "server", "browser", "queueing", "priorities"]
+Share = Literal["network", "waiting", "browser", "queueing", "priorities"]
 """``queueing``: the browser has not sent the request. ``priorities``: the link carries other
 responses first."""
 SHARES = get_args(Share)
@@ -55,8 +56,8 @@ MAX_STEPS = 2000
 BEHIND = "behind other responses"
 SLOWER = "slower than the link"
 OWN_BYTES = "own bytes at the link's rate"
-SERVER = "server"
-RESPONSE = frozenset({BEHIND, SLOWER, OWN_BYTES, SERVER})
+WAITING = "waiting"
+RESPONSE = frozenset({BEHIND, SLOWER, OWN_BYTES, WAITING})
 """What the time of a response is divided into, from a round trip after its request on."""
 BITS = 8
 COARSE_S = 1e-4
@@ -327,7 +328,7 @@ class _Reader:
             ("network", "round trip", heard - begin),
             ("priorities", BEHIND, behind),
             ("network", SLOWER, slower),
-            ("server", SERVER, end - heard - behind - own - slower),
+            ("waiting", WAITING, end - heard - behind - own - slower),
             ("network", OWN_BYTES, own),
         )
 
