@@ -132,7 +132,7 @@ class AttemptEvidence:
     """The buffers of the same sockets as ``algorithms``; an attempt of an earlier version has
     none."""
     initial_windows: Mapping[str, frozenset[InitialWindow]] = field(default_factory=dict)
-    """What the same sockets say of their initial windows."""
+    """Bounds of the initial windows of the same sockets."""
     silent: frozenset[str] = frozenset()
     """Servers and proxies whose programs log no requests."""
     added: Mapping[type[AddedEvidence], Any] = field(default_factory=dict)
