@@ -125,21 +125,24 @@ def test_each_mistake_in_a_recipe_is_named(
 ) -> None:
     """Each mistake has its file and place."""
     assert old in CURL
-    result = {mistake.place: mistake.reason for mistake in mistakes(write(CURL.replace(old, new)))}
-    assert reason in result.get(f"own.toml: {place}", f"not among {result}")
+    folder = write(CURL.replace(old, new))
+    result = {mistake.place: mistake.reason for mistake in mistakes(folder)}
+    assert reason in result.get(f"{folder}/own.toml: {place}", f"not among {result}")
 
 
 def test_an_unknown_workload_is_one_mistake_with_all_that_are_known(write: Write) -> None:
     """Those of downloads, uploads and pages stand in one sentence."""
-    (result,) = mistakes(write(CURL.replace('"parallel",', '"paralel",', 1)))
-    assert result.place == "own.toml: workloads[1]"
+    folder = write(CURL.replace('"parallel",', '"paralel",', 1))
+    (result,) = mistakes(folder)
+    assert result.place == f"{folder}/own.toml: workloads[1]"
     assert all(f"'{one}'" in result.reason for one in ("parallel", "upload", "page"))
     assert "'parallel'" in result.remedy
 
 
 def test_a_misspelt_word_with_an_apostrophe_is_corrected(write: Write) -> None:
-    (result,) = mistakes(write(CURL + WINDOW.replace("receiver's", "reciever's")))
-    assert result.place == "own.toml: windows[3].holds"
+    folder = write(CURL + WINDOW.replace("receiver's", "reciever's"))
+    (result,) = mistakes(folder)
+    assert result.place == f"{folder}/own.toml: windows[3].holds"
     assert '"receiver\'s window"' in result.remedy
 
 
@@ -150,7 +153,8 @@ def test_a_misspelt_word_with_an_apostrophe_is_corrected(write: Write) -> None:
 def test_hostile_recipes_are_refused_with_mistakes(tmp_path: Path, content: bytes) -> None:
     """Arbitrary content gives mistakes, never another exception."""
     (tmp_path / "own.toml").write_bytes(content)
-    assert all(mistake.place.startswith("own.toml") for mistake in mistakes(tmp_path))
+    file = str(tmp_path / "own.toml")
+    assert all(mistake.place.startswith(file) for mistake in mistakes(tmp_path))
 
 
 def test_a_folder_in_a_recipes_place_is_a_mistake(tmp_path: Path) -> None:
@@ -175,8 +179,9 @@ def test_nothing_but_recipes_knows_programs_by_name() -> None:
 
 def test_a_command_line_in_one_word_is_a_mistake(write: Write) -> None:
     """No shell would split it later."""
-    (result,) = mistakes(write(CURL.replace('"curl", "{http_flag}"', '"curl --http3 -v"')))
-    assert result.place == "own.toml: run.argv[0]"
+    folder = write(CURL.replace('"curl", "{http_flag}"', '"curl --http3 -v"'))
+    (result,) = mistakes(folder)
+    assert result.place == f"{folder}/own.toml: run.argv[0]"
     assert '["curl", "--http3", "-v"]' in result.remedy
 
 
@@ -186,12 +191,24 @@ def test_a_folder_without_recipes_is_a_mistake(tmp_path: Path) -> None:
     assert result.reason == "has no recipes"
 
 
+def test_a_mistake_names_the_folder_of_its_recipe(write: Write, tmp_path: Path) -> None:
+    """Several folders may have a recipe of the same file name."""
+    text = CURL.replace("roles", "rolls", 1)
+    first, second = write(text), tmp_path / "second"
+    second.mkdir()
+    (second / "own.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        catalog.load([first, second])
+    places = {mistake.place.partition(": ")[0] for mistake in caught.value.mistakes}
+    assert places == {f"{first}/own.toml", f"{second}/own.toml"}
+
+
 def test_two_files_of_a_folder_with_one_name_are_a_mistake(write: Write) -> None:
     """Otherwise the order of file names would decide."""
     folder = write(CURL)
     (folder / "second.toml").write_text(CURL)
     (result,) = mistakes(folder)
-    assert "own.toml and in second.toml" in result.reason
+    assert f"{folder}/own.toml and in {folder}/second.toml" in result.reason
 
 
 def test_a_replaced_recipe_is_reported(write: Write) -> None:
@@ -203,8 +220,8 @@ def test_a_replaced_recipe_is_reported(write: Write) -> None:
 
 def test_missing_and_unknown_keys_are_reported_as_in_experiments(write: Write) -> None:
     """The words are those of mistakes in an experiment file."""
-    reported = {str(mistake) for mistake in mistakes(write(CURL.replace("roles =", "rolls =", 1)))}
-    assert reported == {
-        "own.toml: roles: is missing",
-        "own.toml: rolls: unknown key; did you mean 'roles'?",
+    folder = write(CURL.replace("roles =", "rolls =", 1))
+    assert {str(mistake) for mistake in mistakes(folder)} == {
+        f"{folder}/own.toml: roles: is missing",
+        f"{folder}/own.toml: rolls: unknown key; did you mean 'roles'?",
     }

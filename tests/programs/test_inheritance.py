@@ -74,4 +74,4 @@ def test_inheriting_from_an_unknown_recipe_is_a_mistake(tmp_path: Path, like: st
     (tmp_path / "mine.toml").write_text(OWN.replace('"nginx"\nname', f"{like}\nname"))
     with pytest.raises(ConfigError) as caught:
         catalog.load([tmp_path])
-    assert [mistake.place for mistake in caught.value.mistakes] == ["mine.toml: like"]
+    assert [mistake.place for mistake in caught.value.mistakes] == [f"{tmp_path}/mine.toml: like"]

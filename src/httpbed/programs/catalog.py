@@ -38,6 +38,7 @@ class RecipeSource:
     """A recipe as its author wrote it."""
 
     file: str
+    """What messages call it: its path, or its name if it comes with httpbed."""
     folder: Path
     """Folder that paths in ``install`` are relative to."""
     text: str
@@ -197,10 +198,11 @@ def _read(folders: Iterable[Path]) -> Catalog:
     known: dict[str, RecipeSource] = {}
     recipes, replaced = dict[str, Recipe](), dict[str, str]()
     mistakes: list[Mistake] = []
-    groups: list[list[Traversable]] = [shipped_folders("recipes")]
+    shipped = shipped_folders("recipes")
+    groups: list[list[Traversable]] = [shipped]
     groups += [[folder] for folder in folders]
     for several in groups:
-        sources, wrong = _sources(several)
+        sources, wrong = _sources(several, is_shipped=several is shipped)
         mistakes += [*wrong, *_named_twice(sources)]
         for source in sorted(sources, key=lambda source: source.like is not None):
             recipe, wrong = _recipe(source, known)
@@ -213,7 +215,9 @@ def _read(folders: Iterable[Path]) -> Catalog:
     return Catalog(recipes, replaced)
 
 
-def _sources(folders: Iterable[Traversable]) -> tuple[list[RecipeSource], list[Mistake]]:
+def _sources(
+    folders: Iterable[Traversable], *, is_shipped: bool
+) -> tuple[list[RecipeSource], list[Mistake]]:
     """Read every recipe of some folders as TOML."""
     files = list[tuple[Traversable, Traversable]]()
     sources, mistakes = list[RecipeSource](), list[Mistake]()
@@ -221,12 +225,12 @@ def _sources(folders: Iterable[Traversable]) -> tuple[list[RecipeSource], list[M
         with collected(mistakes):
             files += [(folder, file) for file in _recipe_files(folder)]
     for folder, file in files:
-        text = ""
+        text, place = "", file.name if is_shipped else str(file)
         try:
             text = _text(file)
-            sources.append(RecipeSource(file.name, Path(str(folder)), text, tomllib.loads(text)))
+            sources.append(RecipeSource(place, Path(str(folder)), text, tomllib.loads(text)))
         except (OSError, ValueError, RecursionError) as error:  # not UTF-8, not TOML, too deep
-            mistakes.append(Mistake(file.name, _why_unread(error, text)))
+            mistakes.append(Mistake(place, _why_unread(error, text)))
     return sources, mistakes
 
 
