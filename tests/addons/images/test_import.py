@@ -321,6 +321,17 @@ def test_a_root_is_not_built_twice_and_no_recipe_is_overwritten(tmp_path: Path) 
     assert root_of(imported(other, "--like", "nginx", "--name", "other")) != first
 
 
+@pytest.mark.parametrize("tag", ["example/stack:1", "example/nginx:1"])
+def test_an_image_that_is_imported_again_keeps_its_recipe(tmp_path: Path, tag: str) -> None:
+    """Although the folder of its recipe is now among those of the command line."""
+    path = saved(tmp_path, MadeImage([layer(PROGRAM)], tag=tag))
+    recipes = tmp_path / "recipes"
+    first = json.loads(imported(path).stdout)
+    again = json.loads(imported(path, "--like", "nginx", "--recipes", str(recipes)).stdout)
+    assert again == first
+    assert [file.name for file in recipes.iterdir()] == [f"{first['name']}.toml"]
+
+
 @pytest.mark.parametrize(
     "words",
     [("--like", "absent"), ("--interop", "--like", "nginx"), ("--interop", "--name", "A B")],

@@ -87,7 +87,7 @@ def command(
 
     with archives.opened(path) as archive:
         image = images.read(archive, tag)
-        called = name or _name_of(image, path, known)
+        called = name or _name_of(image, path, known, output)
         file = output / f"{called}.toml"
         root, text = _imported(archive, image, called, like, (*recipe_folders,))
     if file.exists() and file.read_bytes() != text.encode():
@@ -124,11 +124,16 @@ def _mistakes(
         yield Mistake(f"-o {output}", "is not a folder", "name a folder")
 
 
-def _name_of(image: Image, path: Path, known: Catalog) -> str:
-    """Return a new recipe's name, from the image's tag or else from its file."""
+def _name_of(image: Image, path: Path, known: Catalog, output: Path) -> str:
+    """Return a new recipe's name, from the image's tag or else from its file.
+
+    The name of a recipe in the folder of the output is not taken: an earlier import wrote it, and
+    the folder may be among those of ``--recipes``.
+    """
     called = image.tag.rpartition("/")[2].partition(":")[0] or path.name.partition(".")[0]
     name = re.sub(r"[^a-z0-9.-]+", "-", called.lower()).strip("-.")
-    name += "-image" if name in known.recipes else ""
+    is_own = (output / f"{name}.toml").exists() and name not in catalogs.load().recipes
+    name += "-image" if name in known.recipes and not is_own else ""
     return (
         name
         if re.fullmatch(spellings.RECIPE, name)
