@@ -34,13 +34,24 @@ def test_new_certificates_are_their_owners_alone_and_valid(made: Path) -> None:
 
 
 def test_nothing_is_overwritten(made: Path, tmp_path: Path) -> None:
-    """Neither a folder, nor what a link leads to."""
+    """Neither a folder, nor what a link leads to; only a key is called one to remove."""
     before = (made / KEY).read_bytes()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "file").write_text("mine")
-    for name in ("above/cluster", "link", "file"):
-        with pytest.raises(ConfigError, match="exists; remove it if no cluster uses it"):
+    (tmp_path / "folder").mkdir()
+    for name, place in (
+        ("above/cluster", "above/cluster"),
+        ("link", "link"),
+        ("file", "file"),
+        ("folder", "folder"),
+        ("file/cluster", "file"),
+    ):
+        with pytest.raises(ConfigError) as refused:
             certificates.make(tmp_path / name, NOW)
+        (mistake,) = refused.value.mistakes
+        assert mistake.place == str(tmp_path / place)
+        assert ("remove" in mistake.remedy) is (name == "above/cluster")
+        assert "--certificates" in mistake.remedy
     assert (made / KEY).read_bytes() == before
     assert not (tmp_path / "elsewhere").exists()
 

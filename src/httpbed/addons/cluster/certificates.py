@@ -67,16 +67,18 @@ def make(folder: Path, now: datetime) -> datetime:
     """
     from httpbed.trial import tls_signing
 
-    until = now + VALID
+    remedy, until = "choose another folder with --certificates", now + VALID
     contents = tls_signing.member((now - timedelta(days=1), until))
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700)  # fails on a link, too
-    except FileExistsError:
-        remedy = "remove it if no cluster uses it, or choose another folder with --certificates"
-        raise ConfigError([Mistake(str(folder), "exists", remedy)]) from None
+    except FileExistsError as error:
+        place = Path(error.filename)  # a file may be in the place of a folder above, too
+        reason = "exists and has no key of a cluster"
+        if (place / KEY).exists():
+            reason, remedy = "has certificates", f"remove it if no cluster uses it, or {remedy}"
+        raise ConfigError([Mistake(str(place), reason, remedy)]) from None
     except OSError as error:
-        remedy = "choose another folder with --certificates"
         reason = f"cannot be made: {error.strerror}"
         raise ConfigError([Mistake(str(folder), reason, remedy)]) from None
     for name, content in zip((AUTHORITY, CERTIFICATE, KEY), contents, strict=True):
