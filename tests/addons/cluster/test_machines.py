@@ -14,6 +14,7 @@ from httpbed.addons.cluster import machines_report as sentences
 from httpbed.report.document import ReportInput, Table
 from httpbed.results.findings import find
 from httpbed.store import machine_log
+from httpbed.store.layout import MACHINE_LINES
 from httpbed.store.results import Results
 
 TEXT = campaigns.VERSIONS.replace("replicates = 5", "replicates = 14")
@@ -99,6 +100,15 @@ def test_an_archive_of_two_machines_tells_them_apart(sources: list[dict[str, Any
     one, two = machines_report.shares(results, find(results))
     assert (one.name, one.blocks, one.host["cpu"]) == ("machine 1", (1, 2), "fast")
     assert (two.name, two.blocks, two.host["cpu"]) == ("machine 2", (3, 4, 5), "slow")
+
+
+@pytest.mark.parametrize(("clock", "named"), [("real", True), ("virtual", False)])
+def test_a_machine_without_a_certificate_is_named_in_real_time(clock: str, named: bool) -> None:
+    """No certificate covers virtual time, so calibrating the machine would change nothing."""
+    lines = {MACHINE_LINES: [line("alpha", 1)], "clock": clock}
+    results = campaigns.campaign(lambda _, block: float(block), manifest=lines)
+    notes = [*sentences.notes(ReportInput(results, find(results)))]
+    assert any("no link certificate on alpha" in note for note in notes) is named
 
 
 def test_certificates_count_together() -> None:
