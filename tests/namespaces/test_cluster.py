@@ -139,9 +139,10 @@ def test_a_run_whose_scheduler_vanished_ends_and_is_resumed(tmp_path: Path) -> N
 
 
 def test_without_a_scheduler_a_run_and_a_worker_say_so(tmp_path: Path) -> None:
-    """The machine cannot: exit code 3, and nothing was written but the campaign's own files."""
+    """The machine cannot: exit code 3, and no campaign is left."""
     file = experiment(tmp_path, SmallExperiment(versions=("2",)))
     ran = httpbed("run", file, "-o", tmp_path / "campaign", "--cluster", "tls://127.0.0.1:9")
     assert ran.returncode == 3
     assert "no scheduler answers at tls://127.0.0.1:9" in ran.stderr
+    assert not (tmp_path / "campaign").exists()
     assert "dask scheduler" in ran.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import ssl
 from pathlib import Path
 
@@ -52,3 +53,11 @@ def test_an_address_that_this_machine_lacks_is_not_the_schedulers(
     assert "192.0.2.1" in reason
     assert "--host" in reason
     assert "scheduler" not in reason
+
+
+def test_what_a_closed_connection_raises_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Dask goes on to send in callbacks of Tornado's, which logs their tracebacks."""
+    worker.configure_dask()
+    for name in ("tornado.application", "distributed.client"):
+        logging.getLogger(name).error("Exception in callback")
+    assert not caplog.records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import re
 import uuid
@@ -101,12 +102,15 @@ class ClusterAddition(CampaignAddition):
         return (cluster_option, certificates_option)
 
     def refuse(self, loaded: LoadedExperiment, settings: RunSettings) -> None:
-        """Refuse a cluster without Dask, an extra, or without valid certificates."""
+        """Refuse a cluster without Dask, an extra, without certificates, or without scheduler."""
         del loaded
         address, certificates = map(settings.added.get, ("cluster", "certificates"))
         if address:
             require_dask()
-            scheduler(address, certificates)
+            there = scheduler(address, certificates)
+            from httpbed.addons.cluster import dispatch
+
+            asyncio.run(dispatch.require_answer(there))
         elif certificates:
             raise ConfigError([Mistake("--certificates", "is for clusters", "give --cluster, too")])
 

@@ -39,7 +39,7 @@ from httpbed.addons.cluster.block import (
     RefusedBlockError,
     WorkerFacts,
 )
-from httpbed.addons.cluster.certificates import START, Scheduler
+from httpbed.addons.cluster.certificates import Scheduler
 from httpbed.addons.cluster.returned_blocks import ReturnedBlocks
 from httpbed.base import units
 from httpbed.base.errors import HostError
@@ -86,13 +86,21 @@ async def connected(scheduler: Scheduler) -> AsyncIterator[DaskCluster]:
         try:
             await client
         except (OSError, TimeoutError, ValueError) as error:
-            cause = (str(error).splitlines() or [type(error).__name__])[0]
-            reason = f"no scheduler answers at {scheduler.address}: {cause}"
-            raise HostError(reason, START) from None
+            raise worker.no_answer(scheduler, worker.first_cause(error)) from None
         yield DaskCluster(client, scheduler.address)
     finally:
         with suppress(OSError, TimeoutError):
             await client.close(timeout=CONNECT_S)
+
+
+async def require_answer(scheduler: Scheduler) -> None:
+    """Check that a scheduler answers, before a campaign begins.
+
+    Raises:
+        HostError: None does.
+    """
+    async with connected(scheduler):
+        pass
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,9 @@ def configure_dask(scheduler: Scheduler | None = None) -> None:
             "distributed.admin.tick.limit": "1h",
         }
     )
-    for name in [one for one in logging.root.manager.loggerDict if one.startswith("distributed")]:
+    known = (one for one in logging.root.manager.loggerDict if one.startswith("distributed"))
+    # What Dask still sends to a scheduler that is gone raises in a callback of Tornado's.
+    for name in ["tornado.application", *known]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
@@ -173,17 +175,30 @@ async def _serve(options: WorkerOptions, connected: Connected) -> None:
 
 
 def _unable(options: WorkerOptions, error: Exception) -> HostError:
-    causes = [*_causes(error)]
-    if any("name taken" in str(cause) for cause in causes):
+    if any("name taken" in str(cause) for cause in _causes(error)):
         reason = f"the scheduler already has a worker called {options.name}"
         return HostError(reason, "give this one another name (--name), or more slots to the other")
-    cause = next((one for one in reversed(causes) if not isinstance(one, _WITHOUT_REASON)), error)
-    code, text = getattr(cause, "errno", None), getattr(cause, "strerror", None)
-    why = text or next(iter(str(cause).splitlines()), type(cause).__name__)
-    if options.host and code in _NO_SUCH_ADDRESS:
-        reason = f"this machine cannot listen at {options.host}: {why}"
+    cause = first_cause(error)
+    if options.host and getattr(cause, "errno", None) in _NO_SUCH_ADDRESS:
+        reason = f"this machine cannot listen at {options.host}: {_why(cause)}"
         return HostError(reason, "name an address of this machine: --host ADDRESS")
-    return HostError(f"no scheduler answers at {options.scheduler.address}: {why}", START)
+    return no_answer(options.scheduler, cause)
+
+
+def no_answer(scheduler: Scheduler, cause: BaseException) -> HostError:
+    """Return the failure that no scheduler answers, with its cause and a remedy."""
+    return HostError(f"no scheduler answers at {scheduler.address}: {_why(cause)}", START)
+
+
+def first_cause(error: BaseException) -> BaseException:
+    """Return what led to a failure of Dask's: the earliest error that has a reason."""
+    causes = [*_causes(error)]
+    return next((one for one in reversed(causes) if not isinstance(one, _WITHOUT_REASON)), error)
+
+
+def _why(cause: BaseException) -> str:
+    text = getattr(cause, "strerror", None) or str(cause)
+    return next(iter(text.splitlines()), type(cause).__name__)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
