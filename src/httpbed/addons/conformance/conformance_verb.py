@@ -137,7 +137,8 @@ def command(
     program over several links, each for one question, and observes only packets. It judges each
     property by its tolerance; the kernel's reno, cubic and bbr pass. Campaigns cite the result.
 
-    --campaign DIR tests what a report names as never tested, one sender after another.
+    --campaign DIR tests what a report names as never tested, one sender after another. It runs the
+    programs that the campaign ran: its recipes, its user's executables, both builds of --against.
 
     Exit codes: 0 every property passed (with --identify: the sender has a name); 1 some did not; 2
     usage; 3 this machine cannot, or was too busy.
@@ -163,13 +164,18 @@ def command(
         if any((implementation, congestion_control, http_version, *knobs, judged_as)):
             remedy = "leave out IMPLEMENTATION and the options of a sender"
             mistakes.append(Mistake("--campaign", "chooses the senders", remedy))
+        try:
+            opened = campaigns.open_existing(campaign)
+        except ConfigError as error:
+            mistakes += error.mistakes
+            with collected(mistakes):
+                experiment_argument.catalog(recipe_folders)
+            raise ConfigError(mistakes) from None
         with collected(mistakes):
-            catalog = experiment_argument.catalog(recipe_folders)
-        with collected(mistakes):
-            manifest = campaigns.open_existing(campaign).manifest
+            catalog = experiment_argument.catalog_of(opened, recipe_folders)
         require_none(mistakes)
-        options = replace(options, clock=clock or manifest.get("clock", "real"))
-        context.exit(_test_campaign(manifest, client, catalog, options))
+        options = replace(options, clock=clock or opened.manifest.get("clock", "real"))
+        context.exit(_test_campaign(opened.manifest, client, catalog, options))
     if implementation is None:
         remedy = "name one, or a campaign with --campaign DIR"
         mistakes.append(Mistake("IMPLEMENTATION", "is missing", remedy))
@@ -191,9 +197,11 @@ def command(
         if implementation is not None:
             sender = choose(catalog, described)
     require_none(dict.fromkeys(mistakes))
-    if is_identified:
-        context.exit(_identify(sender, catalog, options))
-    context.exit(_test([sender], catalog, options))
+    test = _identify if is_identified else _test_one
+    code, values = test(sender, catalog, options)
+    if as_json:
+        echo(json.dumps(values, indent=1))
+    context.exit(code)
 
 
 @dataclass(frozen=True)
@@ -212,14 +220,24 @@ class ConformanceOptions:
 def _test_campaign(
     manifest: Mapping[str, Any], client: str, catalog: Catalog, options: ConformanceOptions
 ) -> int:
-    """Test the senders of a campaign that were never tested."""
+    """Test the senders of a campaign that were never tested; return the code of the worst."""
     lacking = untested(manifest, client)
     if not lacking:
         say(
             "nothing to test: each sender of this campaign has been tested on this machine, or is"
             " a client that uploads or an end of a tunnel"
         )
-    return _test([*_testable(lacking, catalog)], catalog, options)
+    senders = [*_testable(lacking, catalog)]
+    codes, found = list[int](), list[Mapping[str, Any]]()
+    for number, sender in enumerate(senders, start=1):
+        part = str(number) if len(senders) > 1 else ""
+        output = options.output and options.output / part
+        code, values = _test_one(sender, catalog, replace(options, output=output))
+        codes.append(code)
+        found.append(values)
+    if options.as_json:
+        echo(json.dumps({"schema": 1, "tests": found}, indent=1))
+    return 1 if 1 in codes else max(codes, default=0)
 
 
 def _testable(lacking: list[SenderOptions], catalog: Catalog) -> Iterator[Sender]:
@@ -232,18 +250,10 @@ def _testable(lacking: list[SenderOptions], catalog: Catalog) -> Iterator[Sender
                 say(f"{described.implementation} is not tested: {mistake}")
 
 
-def _test(senders: list[Sender], catalog: Catalog, options: ConformanceOptions) -> int:
-    """Test each sender, several in folders of their own; return the code of the worst result."""
-    codes = []
-    for number, sender in enumerate(senders, start=1):
-        part = str(number) if len(senders) > 1 else ""
-        output = options.output and options.output / part
-        codes.append(_test_one(sender, catalog, replace(options, output=output)))
-    return 1 if 1 in codes else max(codes, default=0)
-
-
-def _test_one(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> int:
-    """Test a sender; return 1 if it failed, 3 if only the machine hindered the test, else 0."""
+def _test_one(
+    sender: Sender, catalog: Catalog, options: ConformanceOptions
+) -> tuple[int, Mapping[str, Any]]:
+    """Test a sender; return its record, and 1 if it failed, 3 if the machine hindered it, or 0."""
     # Statistics and plotting take seconds to import; mistakes are reported without them.
     from httpbed.addons.conformance import conformance_report, conformance_session
 
@@ -254,12 +264,15 @@ def _test_one(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     # A result from a machine that was too busy does not replace an earlier one.
     record = None if is_hindered else conformance_session.keep(judgement)
     document = conformance_report.document(judgement, draws=options.output is not None)
-    _show(document, evidence, judgement.as_json(), options, record)
-    return EXIT_HOST if is_hindered else int(not judgement.passed)
+    values = judgement.as_json()
+    _show(document, evidence, values, options, record)
+    return EXIT_HOST if is_hindered else int(not judgement.passed), values
 
 
-def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> int:
-    """Name a sender's congestion control; return 0, 1 if unknown, 3 if the machine hindered it."""
+def _identify(
+    sender: Sender, catalog: Catalog, options: ConformanceOptions
+) -> tuple[int, Mapping[str, Any]]:
+    """Name a sender's congestion control; the code is 0, 1 if unknown, 3 if it was hindered."""
     from httpbed.addons.conformance import conformance_session, identification_report
     from httpbed.addons.conformance.identification import UNKNOWN
 
@@ -267,10 +280,11 @@ def _identify(sender: Sender, catalog: Catalog, options: ConformanceOptions) -> 
     evidence = _evidence(test, options)
     identification = conformance_session.name(test, evidence)
     document = identification_report.document(identification, draws=options.output is not None)
-    _show(document, evidence, identification.as_json(), options)
+    values = identification.as_json()
+    _show(document, evidence, values, options)
     if identification.naming.name != UNKNOWN:
-        return 0
-    return EXIT_HOST if evidence.invalid else 1
+        return 0, values
+    return EXIT_HOST if evidence.invalid else 1, values
 
 
 def _evidence(test: ConformanceTest, options: ConformanceOptions) -> ConformanceEvidence:
@@ -300,13 +314,12 @@ def _show(
     options: ConformanceOptions,
     record: Path | None = None,
 ) -> None:
-    """Write what a test found beside its evidence, and print it."""
+    """Write what a test found beside its evidence, and print it unless JSON is asked for."""
     from httpbed.addons.conformance import certificate
     from httpbed.report import terminal, terminal_report
 
     page = options.output and certificate.write(document, evidence, options.output, values)
     if options.as_json:
-        echo(json.dumps(values, indent=1))
         return
     out = terminal.console()
     terminal_report.show(document, page, out)

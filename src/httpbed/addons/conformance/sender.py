@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -176,13 +176,18 @@ def refreshed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
     A sender includes its program's SHA-256, so a test after the campaign tested the same program.
     """
-    senders = [_refreshed(sender) for sender in manifest.get("senders", ())]
+    builds = manifest.get("second_builds", {})
+    senders = [_refreshed(sender, builds) for sender in manifest.get("senders", ())]
     return {**manifest, "senders": senders} if senders else dict(manifest)
 
 
-def _refreshed(sender: Mapping[str, Any]) -> dict[str, Any]:
-    now = standing(SenderKey.from_json(sender["sender"]))
-    return {**sender, **now} if now["passed"] is not None else dict(sender)
+def _refreshed(sender: Mapping[str, Any], builds: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the current verdict; a second build may have been tested under its program's name."""
+    key = SenderKey.from_json(sender["sender"])
+    build = builds.get(key.implementation)
+    keys = [key, *([replace(key, implementation=build["of"])] if build else [])]
+    tested = (now for now in map(standing, keys) if now["passed"] is not None)
+    return {**sender, **next(tested, {}), "sender": sender["sender"]}
 
 
 RECORDS = ManifestRecords("senders", "senders", refreshed)
