@@ -13,7 +13,7 @@ import pytest
 
 import stored_campaigns
 from command_line import Command
-from httpbed.addons.conformance import conformance_verb, sender
+from httpbed.addons.conformance import conformance_session, conformance_verb, sender
 from httpbed.addons.conformance.conformance_verb import ConformanceOptions
 from httpbed.addons.conformance.sender import Sender, SenderKey
 from httpbed.programs.catalog import Catalog
@@ -80,3 +80,20 @@ def test_a_second_build_is_tested_under_either_name(campaign: Campaign) -> None:
     old, new = sender.refreshed(campaign.manifest)["senders"]
     assert (old["passed"], new["passed"]) == (None, True)
     assert new["sender"] == NEW.as_json()
+
+
+@pytest.mark.parametrize("words", [(), ("-o", "evidence")])
+def test_an_interrupt_ends_a_test_at_once_whose_trials_are_not_kept(
+    httpbed: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Those of ``-o`` are finished: the same command resumes them."""
+    kept = []
+
+    def interrupted(*_: object, is_kept: bool, **__: object) -> None:
+        kept.append(is_kept)
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(conformance_session, "run", interrupted)
+    code, _, _ = httpbed("conformance", "nginx", "--clock", "virtual", *words)
+    assert (code, kept) == (130, [bool(words)])

@@ -123,10 +123,18 @@ def prepare_identification(
     return ConformanceTest(sender, planned, loaded, catalog)
 
 
-def run(
-    test: ConformanceTest, folder: Path, settings: RunSettings, *, tell: Tell, say: Say
+def run(  # noqa: PLR0913 - a test that runs has these parts
+    test: ConformanceTest,
+    folder: Path,
+    settings: RunSettings,
+    *,
+    tell: Tell,
+    say: Say,
+    is_kept: bool = True,
 ) -> ConformanceEvidence:
     """Run or resume a test as the campaign ``folder``, and read its packet logs.
+
+    ``is_kept`` is false for a folder that nothing resumes: an interrupt then ends it at once.
 
     Raises:
         ConfigError: The folder holds something else.
@@ -135,7 +143,7 @@ def run(
     campaign_run.require_place(test.loaded, folder)
     ready = campaign_setup.prepare(test.loaded, test.catalog, settings, say=say)
     with campaign_run.opened(ready, folder, jobs=settings.jobs, say=say) as work:
-        work.finish(tell=tell, retries=RETRIES)
+        replace(work, is_kept=is_kept).finish(tell=tell, retries=RETRIES)
         return read(work.campaign, test.networks)
 
 

@@ -304,7 +304,14 @@ def _evidence(test: ConformanceTest, options: ConformanceOptions) -> Conformance
     ):
         temporary = scratch.temporary("conformance")
         folder = options.output or stack.enter_context(temporary) / "campaign"
-        return conformance_session.run(test, folder, settings, tell=reporter.report, say=say)
+        return conformance_session.run(
+            test,
+            folder,
+            settings,
+            tell=reporter.report,
+            say=say,
+            is_kept=options.output is not None,
+        )
 
 
 def _show(
