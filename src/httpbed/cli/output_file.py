@@ -96,9 +96,16 @@ def new_folder_mistakes(option: str, folder: Path | None) -> list[Mistake]:
     """Return why a verb cannot make a folder; nothing if it can, or if there is none to make."""
     if folder is None:
         return []
+    if os.path.lexists(folder):
+        return [Mistake(f"{option} {folder}", "exists already", "name a new folder")]
+    return folder_mistakes(option, folder)
+
+
+def folder_mistakes(option: str, folder: Path) -> list[Mistake]:
+    """Return why a folder is none and cannot become one; nothing if it is or can."""
     place = f"{option} {folder}"
     if os.path.lexists(folder):
-        return [Mistake(place, "exists already", "name a new folder")]
+        return [] if folder.is_dir() else [Mistake(place, "is not a folder", "name a folder")]
     nearest = next(parent for parent in folder.parents if os.path.lexists(parent))
     if nearest.is_dir():
         return []

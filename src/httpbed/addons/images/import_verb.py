@@ -15,7 +15,7 @@ from httpbed.base import spellings
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.toolbox import build_steps, root_filesystem
 from httpbed.bed.toolbox.root_filesystem import IMAGES, Contents
-from httpbed.cli import options
+from httpbed.cli import options, output_file
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog, recipes_option
 from httpbed.cli.options import PATH, json_option
@@ -120,8 +120,7 @@ def _mistakes(
     if name is not None and not re.fullmatch(spellings.RECIPE, name):
         reason = f"{name!r} is no name of a recipe"
         yield Mistake("--name", reason, "use a to z, 0 to 9, '.' and '-', and begin with a letter")
-    if output.exists() and not output.is_dir():
-        yield Mistake(f"-o {output}", "is not a folder", "name a folder")
+    yield from output_file.folder_mistakes("-o", output)
 
 
 def _name_of(image: Image, path: Path, known: Catalog, output: Path) -> str:

@@ -17,7 +17,7 @@ from httpbed.addons.interop import interop_session as checking
 from httpbed.addons.interop import pairings
 from httpbed.addons.interop.interop_session import CheckedProgram, InteropResult, PairingResult
 from httpbed.addons.interop.pairings import Pairing
-from httpbed.base.errors import HostError, require_none
+from httpbed.base.errors import HostError, collected, require_none
 from httpbed.base.units import format_count
 from httpbed.bed.machine import scratch
 from httpbed.cli import options, output_file
@@ -72,9 +72,11 @@ def command(
     Exit codes: 0 all passed; 1 one failed, or a declared ability has no installed counterpart; 2
     usage, or your own program cannot be run; 3 nothing is installed.
     """
-    require_none(output_file.new_folder_mistakes("-o", output))
-    known = catalog(recipe_folders)
-    catalogs.require(known, names)
+    mistakes = output_file.new_folder_mistakes("-o", output)
+    with collected(mistakes):
+        known = catalog(recipe_folders)
+        catalogs.require(known, names)
+    require_none(mistakes)
     catalogs.require_user_programs(known[name] for name in names)
     pairings.require_downloads(known[name] for name in names)
     found, absent = checking.here(known)
