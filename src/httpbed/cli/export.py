@@ -194,7 +194,8 @@ def _archive(
 ) -> None:
     """Write campaigns as one; ``others`` are options that choose another form."""
     from httpbed.report.phrasing import listed
-    from httpbed.store import archive
+    from httpbed.store import archive, campaign_folder
+    from httpbed.store import campaign as campaigns
 
     mistakes = [Mistake(name, "--archive writes a campaign", "omit it") for name in others]
     if output is None:
@@ -202,7 +203,10 @@ def _archive(
         mistakes.append(Mistake("-o", reason, "add -o FOLDER, new or empty"))
     mistakes += options.named_twice(directories)
     if mistakes or output is None:
-        raise ConfigError(mistakes)
+        for directory in dict.fromkeys(directories):
+            with collected(mistakes):
+                campaigns.open_existing(directory)
+        raise ConfigError([*mistakes, *(campaign_folder.not_new(output) if output else [])])
     merged = archive.merge(directories, output)
     if as_json:
         echo(json.dumps(_archive_values(merged, output)))
