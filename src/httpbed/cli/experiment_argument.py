@@ -360,8 +360,11 @@ def program_sources() -> dict[str, Any]:
     }
 
 
-def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
+def catalog(recipe_folders: tuple[Path, ...], mistakes: list[Mistake] | None = None) -> Catalog:
     """Read all recipes; the user's executables replace the programs that they name.
+
+    Those of the executables go into ``mistakes``, if given: the caller goes on without them, so
+    that names of recipes are compared, too.
 
     Raises:
         ConfigError: With every mistake.
@@ -373,7 +376,13 @@ def catalog(recipe_folders: tuple[Path, ...]) -> Catalog:
     known = catalogs.load(recipe_folders)
     for name, folder in known.replaced.items():
         echo(f"note: the recipe of {name} in {folder} replaces an earlier one", err=True)
-    return known.with_programs(programs)
+    try:
+        return known.with_programs(programs)
+    except ConfigError as error:
+        if mistakes is None:
+            raise
+        mistakes += error.mistakes
+        return known
 
 
 def catalog_of(campaign: Campaign, recipe_folders: tuple[Path, ...]) -> Catalog:

@@ -120,7 +120,7 @@ class Catalog:
                 mistakes.append(script)
         require_none(mistakes)
         changed = {name: self[name].with_program(path) for name, path in programs.items()}
-        require_user_programs(changed.values())
+        require_user_programs(changed.values(), option)
         return Catalog({**self.recipes, **changed}, self.replaced)
 
     def with_second_build(self, name: str, path: str) -> Catalog:
@@ -150,8 +150,8 @@ def require(catalog: Catalog, names: Iterable[str], place: str = "IMPLEMENTATION
         raise ConfigError(Mistake(place, *unknown(name, catalog.recipes)) for name in absent)
 
 
-def require_user_programs(recipes: Iterable[Recipe]) -> None:
-    """Check that the user's executables among some recipes can be run.
+def require_user_programs(recipes: Iterable[Recipe], option: str = "--program") -> None:
+    """Check that the user's executables among some recipes, or of an option, can be run.
 
     Raises:
         ConfigError: With every one that cannot, and why.
@@ -159,7 +159,8 @@ def require_user_programs(recipes: Iterable[Recipe]) -> None:
     mistakes: list[Mistake | None] = []
     for recipe in recipes:
         if recipe.install.binary:
-            mistakes.append(install.user_program_mistake(recipe.name, recipe.install.binary))
+            binary = recipe.install.binary
+            mistakes.append(install.user_program_mistake(recipe.name, binary, option))
             mistakes += install.missing_needs(recipe.name, recipe.install)
     require_none(filter(None, mistakes))
 

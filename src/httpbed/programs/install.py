@@ -207,10 +207,13 @@ def missing_needs(recipe: str, install: Install) -> Iterator[Mistake]:
             yield fault
 
 
-def user_program_mistake(recipe: str, binary: str) -> Mistake | None:
-    """Return why the user's executable cannot be run; None if it can."""
+def user_program_mistake(recipe: str, binary: str, option: str = "--program") -> Mistake | None:
+    """Return why the user's executable cannot be run; None if it can.
+
+    The remedy has the ``option`` that names another one.
+    """
     program, place = named_program(binary), f"{recipe}: install.binary"
-    other = f"name another one: --program {recipe}=PATH"
+    other = f"name another one: {option} {recipe}=PATH"
     if not program.exists():
         remedy = f"it is your own program: {other}"
         if "/" in binary:

@@ -120,7 +120,7 @@ def command(
         clients, words, knobs, replicates, seed, further, asked_clock=clock, against=against
     )
     with collected(mistakes):
-        catalog = experiment_argument.catalog(recipe_folders)
+        catalog = experiment_argument.catalog(recipe_folders, mistakes)
         if against:
             catalog = catalog.with_second_build(*against)
         compared = comparison.comparison(line, catalog)

@@ -183,7 +183,7 @@ def command(
     with collected(mistakes):
         chosen_knobs = pairs(knobs)
     with collected(mistakes):
-        catalog = experiment_argument.catalog(recipe_folders)
+        catalog = experiment_argument.catalog(recipe_folders, mistakes)
         described = SenderOptions(
             implementation=implementation or "",
             control=congestion_control,

@@ -18,7 +18,7 @@ import click
 from httpbed.addons.compare import comparison
 from httpbed.addons.compare.options import CommandLine
 from httpbed.base import units
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.campaign.settings import Parallelism
 from httpbed.cli import experiment_argument, options, run
 from httpbed.cli.echo import echo
@@ -192,7 +192,11 @@ def _run_scenarios(
         ConfigError: With every mistake.
         HostError: This machine has no virtual time.
     """
-    catalog = experiment_argument.catalog(tuple(recipe_folders)).with_second_build(*against)
+    mistakes = list[Mistake]()
+    catalog = experiment_argument.catalog(tuple(recipe_folders), mistakes)
+    with collected(mistakes):
+        catalog = catalog.with_second_build(*against)
+    require_none(mistakes)
     further = experiment_argument.source_words(recipe_folders)
     line = _builds_compared(against, catalog, further)
     compared = comparison.comparison(line, catalog)

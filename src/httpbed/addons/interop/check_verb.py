@@ -74,7 +74,7 @@ def command(
     """
     mistakes = output_file.new_folder_mistakes("-o", output)
     with collected(mistakes):
-        known = catalog(recipe_folders)
+        known = catalog(recipe_folders, mistakes)
         catalogs.require(known, names)
     require_none(mistakes)
     catalogs.require_user_programs(known[name] for name in names)
