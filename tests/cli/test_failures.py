@@ -225,6 +225,34 @@ def test_each_failure_has_its_exit_code_and_its_remedy(
     assert any(told in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("words", "is_resumed"),
+    [
+        ("run loss.toml", True),
+        ("compare curl:h2", True),
+        ("compare https://a.test/file", False),
+        ("conformance nginx -o evidence", True),
+        ("conformance nginx --output=evidence", True),
+        ("conformance nginx", False),
+        ("gate --scenarios standard", True),
+        ("gate before after", False),
+        ("toolbox check", False),
+    ],
+)
+def test_an_interrupt_says_whether_the_same_command_resumes(
+    complaint: Complaint, monkeypatch: pytest.MonkeyPatch, words: str, is_resumed: bool
+) -> None:
+    """It does where the campaign is kept, which an option may decide."""
+
+    def fail(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line.cli, "main", fail)
+    code, lines = complaint(*words.split())
+    assert code == 130
+    assert any("the same command resumes" in line for line in lines) is is_resumed
+
+
 def test_a_cache_that_is_not_writable_is_the_machines_matter(
     complaint: Complaint, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

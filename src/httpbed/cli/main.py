@@ -145,8 +145,14 @@ WRONG_PATHS = frozenset(
 """Errors of a path that the user wrote, not of the machine."""
 NOT_WRITABLE_PLACES = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 """Errors of a place that the user named, unless it is the cache."""
-RESUMED = (["run"], ["compare"], ["demo"])
-"""Verbs whose campaign a later call resumes."""
+RESUMED: Mapping[str, tuple[str, ...]] = {
+    "run": (),
+    "compare": (),
+    "demo": (),
+    "conformance": ("-o", "--output"),
+    "gate": ("--scenarios",),
+}
+"""Verbs whose campaign a later call resumes, if one of the options is given."""
 KEPT = "finished work is kept, and the same command resumes"
 PLACE_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ENOSPC)
 
@@ -250,7 +256,11 @@ def _terminated(termination: Termination) -> int:
 
 def _with_resumption(text: str) -> str:
     """Add that the same command resumes, if it does."""
-    is_resumed = sys.argv[1:2] in RESUMED and not of_url(sys.argv[1], sys.argv[2:])
+    verb, words = "".join(sys.argv[1:2]), sys.argv[2:]
+    if verb not in RESUMED or of_url(verb, words):
+        return text
+    options = RESUMED[verb]
+    is_resumed = not options or any(word.startswith(options) for word in words)
     return f"{text}; {KEPT}" if is_resumed else text
 
 
