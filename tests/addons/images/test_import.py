@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 import images
 from httpbed.addons.images import archive, import_verb
 from httpbed.addons.images import image as image_reader
-from httpbed.base.errors import ConfigError
+from httpbed.addons.interop import check_verb
+from httpbed.base.errors import ConfigError, HostError
 from httpbed.bed.toolbox import root_filesystem
 from httpbed.programs import catalog
 from images import MadeImage, entry, layer
@@ -330,6 +331,21 @@ def test_an_image_that_is_imported_again_keeps_its_recipe(tmp_path: Path, tag: s
     again = json.loads(imported(path, "--like", "nginx", "--recipes", str(recipes)).stdout)
     assert again == first
     assert [file.name for file in recipes.iterdir()] == [f"{first['name']}.toml"]
+
+
+def test_the_check_of_an_image_that_is_gone_says_to_import_it(tmp_path: Path) -> None:
+    """No build fetches an image; a program of packages beside it is built."""
+    root = root_of(imported(saved(tmp_path, MadeImage([layer(PROGRAM)]))))
+    (found,) = root_filesystem.find_all()
+    assert found.path == root
+    root_filesystem.remove(found)
+    for names, is_built in ((["stack"], False), (["stack", "caddy"], True)):
+        words = [*names, "--recipes", str(tmp_path / "recipes")]
+        error = CliRunner().invoke(check_verb.command, words).exception
+        assert isinstance(error, HostError)
+        assert "httpbed toolbox import" in error.remedy
+        assert ("toolbox build caddy" in error.remedy) is is_built
+        assert "build stack" not in error.remedy
 
 
 @pytest.mark.parametrize(

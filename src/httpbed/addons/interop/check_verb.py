@@ -20,6 +20,7 @@ from httpbed.addons.interop.pairings import Pairing
 from httpbed.base.errors import HostError, collected, require_none
 from httpbed.base.units import format_count
 from httpbed.bed.machine import scratch
+from httpbed.bed.toolbox.root_filesystem import IMPORT
 from httpbed.cli import options, output_file
 from httpbed.cli.echo import aligned, echo, say
 from httpbed.cli.experiment_argument import catalog, recipe_words, recipes_option
@@ -85,9 +86,13 @@ def command(
     absent = {name: why for name, why in absent.items() if not names or name in names}
     if not wanted:
         reasons = "; ".join(f"{name}: {why}" for name, why in absent.items())
-        words = ["httpbed", "toolbox", "build", *names, *recipe_words(recipe_folders)]
+        images = [name for name in names if known[name].install.image]
+        others = [name for name in names if name not in images]
+        words = ["httpbed", "toolbox", "build", *others, *recipe_words(recipe_folders)]
+        remedies = [IMPORT] if images else []
+        remedies += [shlex.join(words)] if others or not images else []
         reason = f"nothing can be checked ({reasons or 'no counterpart is installed'})"
-        raise HostError(reason, shlex.join(words))
+        raise HostError(reason, "; ".join(remedies))
     result = asyncio.run(_result(known, wanted, names, absent, jobs=jobs, output=output))
     if as_json:
         echo(json.dumps(values(result), indent=1))

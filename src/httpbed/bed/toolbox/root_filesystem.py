@@ -41,6 +41,8 @@ BASE = ("base-files", "ca-certificates", "libc-bin")
 
 IMAGES = "image"
 """In place of a suite: the root is a container image that the user has imported."""
+IMPORT = "import it from its file: httpbed toolbox import IMAGE"
+"""The remedy for an image that is not in the toolbox."""
 
 _SCHEMA = 2
 _INDEX = "index"
@@ -126,7 +128,7 @@ def ensure(contents: Contents, *, say: Callable[[str], None], accept_expired: bo
     if contents.suite == IMAGES:
         raise HostError(
             f"{contents} is not in the toolbox",
-            "import it from its file: httpbed toolbox import IMAGE",
+            IMPORT,
         )
     target = _home() / contents.name
     lock_file = target.with_name(f".{target.name}.lock")
