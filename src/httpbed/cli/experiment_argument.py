@@ -426,19 +426,19 @@ def load(
     Raises:
         ConfigError: With every mistake.
     """
-    mistakes = list[Mistake]()
+    mistakes, further = list[Mistake](), list[Mistake]()
     with collected(mistakes):
-        known = catalog(recipe_folders)
+        known = catalog(recipe_folders, further)
     with collected(mistakes):
         content = text(file)
-    require_none(mistakes)
-    try:
+    if mistakes:
+        raise ConfigError([*further, *mistakes])
+    with collected(further):
         loaded = preparation.load(content, known, file.parent, options)
-    except ConfigError as error:
-        raise ConfigError(
-            replace(mistake, place=str(file)) if mistake.place == WHOLE_FILE else mistake
-            for mistake in error.mistakes
-        ) from None
+    require_none(
+        replace(mistake, place=str(file)) if mistake.place == WHOLE_FILE else mistake
+        for mistake in further
+    )
     return loaded, known
 
 

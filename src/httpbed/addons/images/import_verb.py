@@ -89,10 +89,11 @@ def command(
         image = images.read(archive, tag)
         called = name or _name_of(image, path, known, output)
         file = output / f"{called}.toml"
+        if file.exists() and image.digest.encode() not in file.read_bytes():
+            raise _another_recipe(file)
         root, text = _imported(archive, image, called, like, (*recipe_folders,))
     if file.exists() and file.read_bytes() != text.encode():
-        reason = "exists and is another recipe"
-        raise ConfigError([Mistake(f"-o {file}", reason, "choose another --name, or delete it")])
+        raise _another_recipe(file)
     output.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     if as_json:
@@ -101,6 +102,11 @@ def command(
     else:
         echo(str(file))
     say(f"try it: httpbed toolbox check {called} --recipes {output}")
+
+
+def _another_recipe(file: Path) -> ConfigError:
+    reason = "exists and is another recipe"
+    return ConfigError([Mistake(f"-o {file}", reason, "choose another --name, or delete it")])
 
 
 def _mistakes(
