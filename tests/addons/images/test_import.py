@@ -322,6 +322,16 @@ def test_a_root_is_not_built_twice_and_no_recipe_is_overwritten(tmp_path: Path) 
     assert root_of(imported(other, "--like", "nginx", "--name", "other")) != first
 
 
+def test_an_image_whose_recipe_is_refused_leaves_no_root(tmp_path: Path) -> None:
+    """A recipe of another program has its name."""
+    recipes = tmp_path / "recipes"
+    recipes.mkdir()
+    (recipes / "stack.toml").write_text("schema = 1")
+    found = imported(saved(tmp_path, MadeImage([layer(PROGRAM)])))
+    assert isinstance(found.exception, ConfigError)
+    assert not root_filesystem.find_all()
+
+
 @pytest.mark.parametrize("tag", ["example/stack:1", "example/nginx:1"])
 def test_an_image_that_is_imported_again_keeps_its_recipe(tmp_path: Path, tag: str) -> None:
     """Although the folder of its recipe is now among those of the command line."""
