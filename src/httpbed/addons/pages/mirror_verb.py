@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -75,8 +76,20 @@ def _mistakes(address: str, output: Path) -> Iterator[Mistake]:
         serve = "serve it with python3 -m http.server, and give http://127.0.0.1:8000/"
         remedy = serve if Path(address).is_dir() else "begin it with http:// or https://"
         yield Mistake(address, "is no address of a page", remedy)
+    elif not _has_host(address):
+        yield Mistake(
+            address, "names no host, or a port that does not exist", "write it as https://HOST/PATH"
+        )
     if output.suffix != ".har":
         remedy = f"write -o {output}.har"
         yield Mistake(str(output), "is not the name of a HAR file", remedy)
     elif output.exists():
         yield Mistake(str(output), "exists already", "choose another with -o")
+
+
+def _has_host(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number up to 65535, or half an IPv6 address
+        return False

@@ -71,12 +71,11 @@ def mirror(url: str, target: Path, catalog: Catalog, time_limit_s: float, say: S
         folder = place / "recording"
         recording = asyncio.run(record(url, catalog, time_limit_s, folder, say))
         _require_whole(url, recording, say)
+        tried = place / target.name  # an interrupted trial leaves no file that looks finished
+        site = _tried(_har(recording), tried, catalog, place, say)
         target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            return _tried(_har(recording), target, catalog, place, say)
-        except ConfigError:
-            target.unlink()
-            raise
+        disk.write_output(target, tried.read_bytes())
+        return site
 
 
 def _require_whole(url: str, recording: PageRecording, say: Say) -> None:
@@ -90,6 +89,10 @@ def _require_whole(url: str, recording: PageRecording, say: Say) -> None:
     if way.is_exhausted:
         reason = f"has more than {MAX_BYTES} bytes"
         raise ConfigError([Mistake(url, reason, "mirror a smaller page")])
+    document = next((one for one in load.on_network() if not one.redirected_to), None)
+    if document and document.status >= HTTPStatus.BAD_REQUEST:
+        reason = f"is answered with status {document.status}"
+        raise ConfigError([Mistake(url, reason, "check the URL in a browser without cookies")])
     _say_broken(load, say)
     if load.ended == "loaded" and not load.notes:
         return
@@ -112,7 +115,7 @@ def _say_broken(load: BrowserLoad, say: Say) -> None:
     images = [
         f"{request.url}: a broken image: the browser cannot decode it; loads request it as it is"
         for request in load.on_network()
-        if request.is_left
+        if request.is_left and request.status < HTTPStatus.BAD_REQUEST
     ]
     for line in [*errors[:MAX_NAMED], *images[:MAX_NAMED]]:
         say(line)

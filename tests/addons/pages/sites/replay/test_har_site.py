@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,11 +44,18 @@ def test_each_body_has_its_recorded_length(tmp_path: Path) -> None:
     assert [resource.bytes for resource in result.resources] == [said.size for said in MIXED]
     assert result.origins == ["www.page.test", "cdn.page.test", "stats.example.test"]
     assert result.skeleton
-    assert any("5 bodies are not in the file" in one for one in stated)
+    assert any("missing" in one and one.endswith(" 5") for one in stated)
     document = (tmp_path / "site/files" / result.resources[0].file).read_bytes()
     assert b"//cdn.page.test/lib.js?v=1" in document
     answers = json.loads((tmp_path / "site/files/answers.json").read_text())
     assert len(answers["answers"]) == len(MIXED)
+
+
+def test_no_count_of_one_stands_before_a_plural(tmp_path: Path) -> None:
+    """As in "1 bodies are": each of these deviations occurs once."""
+    _, stated = made(tmp_path, (replace(OWN[0], text=None, size=60), OWN[1]))
+    assert stated
+    assert not any(re.search(r"\b1 \w+s\b", one) for one in stated)
 
 
 def test_a_replayed_site_agrees_with_its_outline(tmp_path: Path) -> None:

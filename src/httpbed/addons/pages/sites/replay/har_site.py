@@ -326,36 +326,37 @@ def _deviations(read: ReplayedHar, sent: Sequence[ReplayedResponse]) -> Iterator
     """Yield the deviations of all responses from the HAR file, and what is unknown."""
     filled = sum(response.body.is_filler and response.body.length > 0 for response in sent)
     if filled:
-        yield f"{filled} bodies are not in the file: zeros of their lengths replace them"
+        yield f"bodies missing in the file, replaced by zeros: {filled}"
     if unsure := sum(not size.is_exact for size in read.sizes):
-        yield f"{unsure} lengths on the wire are unknown and approximated"
+        yield f"lengths on the wire unknown, so approximated: {unsure}"
     recoded = sum(
         bool(response.body.coding)
         and response.body.coding != bodies.header(response.request.entry, "content-encoding")
         for response in sent
     )
     if recoded:
-        yield f"{recoded} bodies have another coding, to reach their lengths"
+        yield f"bodies in another coding, to reach their lengths: {recoded}"
     renamed = [host for host in read.hosts if host.endswith(f".{selection.RENAMED}")]
     if renamed:
-        count = format_count(len(renamed), "origin")
-        have = "has another name" if len(renamed) == 1 else "have other names"
-        yield f"{count} {have}: {', '.join(renamed[:MAX_NAMED])}"
+        yield f"{format_count(len(renamed), 'origin')} renamed: {_named(renamed)}"
     times = read.server_times
     if times.capped:
         yield (
-            f"{times.capped} waits may be queueing behind other responses: each counts as the"
-            " shortest of its origin, or as none where no wait is longer than queueing"
+            "waits that may be queueing behind other responses, so each counts as the shortest of"
+            f" its origin, or as none where no wait is longer than queueing: {times.capped}"
         )
     if times.unknown:
-        yield f"{times.unknown} responses have no wait in the file: they are not delayed"
+        yield f"responses without a wait in the file, so not delayed: {times.unknown}"
     if times.unconnected:
-        names = ", ".join(times.unconnected[:MAX_NAMED])
-        more = ", ..." if len(times.unconnected) > MAX_NAMED else ""
         yield (
-            f"{len(times.unconnected)} origins have no connect time, so their shortest wait counts"
-            f" as their round trip: {names}{more}"
+            f"{format_count(len(times.unconnected), 'origin')} without a connect time, so the"
+            f" shortest wait counts as its round trip: {_named(times.unconnected)}"
         )
+
+
+def _named(hosts: Sequence[str]) -> str:
+    """Return the first names; an ellipsis shows that there are more."""
+    return ", ".join(hosts[:MAX_NAMED]) + (", ..." if len(hosts) > MAX_NAMED else "")
 
 
 def _stored(sent: ReplayedResponse, number: int, hosts: Sequence[str], files: Path) -> Resource:
