@@ -12,6 +12,7 @@ import pytest
 import reports
 from campaigns import VERSIONS, Ending, campaign, timed
 from httpbed.report import publish, svg
+from httpbed.report.document import Facts
 from httpbed.results.findings import find
 from httpbed.store.results import Results
 from report_script import without_own_script
@@ -191,6 +192,24 @@ def test_names_of_levels_are_explained_and_escaped() -> None:
     assert "<script" not in without_own_script(text)
     assert len(page.named("caption")) == len(page.named("table"))
     assert all("scope" in attributes for attributes in page.named("th"))
+
+
+def test_a_role_that_is_a_factor_of_its_name_is_stated_once() -> None:
+    """As in the files of ``httpbed compare``, whose factor ``client`` has the clients."""
+    factor = """[factors.client]
+two = { implementation = "curl", http_version = "2" }
+three = { implementation = "curl", http_version = "3" }
+
+[topology]"""
+    text = VERSIONS.replace('http_version = ["1.1", "2", "3"]\n', "").replace("[topology]", factor)
+    roles = '[roles.client]\nimplementation = "curl"\nhttp_version = { factor = "http_version" }'
+    text = text.replace(roles, '[roles]\nclient = { factor = "client" }')
+    results = campaign(lambda _levels, block: 1 + block / 100, text)
+    (network,) = [one for one in publish.document(results).sections if one.id == "network"]
+    labels = [
+        label for block in network.blocks if isinstance(block, Facts) for label, _ in block.pairs
+    ]
+    assert labels.count("client") == 1
 
 
 def test_tables_can_be_sorted_where_each_row_has_every_column(text: str) -> None:

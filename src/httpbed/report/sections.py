@@ -181,10 +181,12 @@ def _network(source: ReportInput) -> Section:
 def _conditions(results: Results, findings: Findings) -> Iterator[tuple[str, str]]:
     """Yield what is varied, left out and held, in the author's own levels."""
     text = results.document
+    varied = set()
     for name, some in text.get("factors", {}).items():
+        varied.add((title(name), " | ".join(some)))
         yield title(name), ", ".join(some) + (" (network)" if name in findings.network else "")
     yield from (("left out", line) for line in experiment_words.left_out(results.experiment))
-    yield from experiment_words.roles(text)
+    yield from (row for row in experiment_words.roles(text) if row not in varied)
     yield from (("link", line) for line in experiment_words.sentences(text, MAX_CHANGES))
     yield "workload", experiment_words.text_of(text, text.get("workload", {}))
     yield from experiment_words.further(text)

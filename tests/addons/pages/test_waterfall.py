@@ -109,6 +109,20 @@ def test_resources_of_one_name_are_told_apart_by_their_paths() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("onload_s", "named"),
+    [(1.34, [("LCP", 1.19), ("onload", 1.34)]), (1.2, [("LCP, onload", 1.19)])],
+)
+def test_milestones_share_a_name_only_where_two_have_no_room(
+    onload_s: float, named: list[tuple[str, float]]
+) -> None:
+    """A shared name stands at the first line, so it misplaces the second."""
+    of = BrowserLoad(
+        "https://a.test/", "loaded", largest_contentful_paint_s=1.19, onload_s=onload_s
+    )
+    assert waterfall.names_of_milestones(of, 1.34) == named
+
+
 def test_a_waterfall_is_bounded_and_counts_what_it_leaves_out() -> None:
     """Of 3,000 requests the first are drawn."""
     many = tuple(replace(FULL, id=str(n), url=f"https://a.test/{n}.jpg") for n in range(3000))

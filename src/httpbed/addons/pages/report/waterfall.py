@@ -34,8 +34,8 @@ CONNECT = "#6e6e6e"
 LETTERS = 7.5
 LETTER_SHARE = 0.011
 """Width of a letter at the right, as a share of the axis."""
-MILESTONES_APART = 0.13
-"""Least distance of the names of two milestones, as a share of the width."""
+MILESTONE_LETTER_SHARE = 0.0135
+"""Width of a letter in the name of a milestone, as a share of the width."""
 
 
 def draw(load: BrowserLoad) -> VisibleFigure:
@@ -141,19 +141,27 @@ def milestones(load: BrowserLoad) -> list[tuple[str, float]]:
     return sorted(((name, at) for name, at in moments if at is not None), key=lambda pair: pair[1])
 
 
-def _milestones(axes: Axes, load: BrowserLoad, end: float) -> None:
-    """Mark them, and name them above: close ones share a name."""
-    groups: list[list[tuple[str, float]]] = []
+def names_of_milestones(load: BrowserLoad, end_s: float) -> list[tuple[str, float]]:
+    """List the names above the milestones with their places; those without room share a name."""
+    named: list[tuple[str, float]] = []
     for name, at_s in milestones(load):
+        if named:
+            before, begin_s = named[-1]
+            if at_s - begin_s < (len(before) + 1) * MILESTONE_LETTER_SHARE * end_s:
+                named[-1] = (f"{before}, {name}", begin_s)
+                continue
+        named.append((name, at_s))
+    return named
+
+
+def _milestones(axes: Axes, load: BrowserLoad, end: float) -> None:
+    """Mark them, and name them above."""
+    for _, at_s in milestones(load):
         axes.axvline(at_s, color=INK, linewidth=0.7, linestyle=(0, (4, 2)), alpha=0.65, zorder=0)
-        if groups and at_s - groups[-1][0][1] < MILESTONES_APART * end:
-            groups[-1].append((name, at_s))
-        else:
-            groups.append([(name, at_s)])
-    for group in groups:
+    for name, at_s in names_of_milestones(load, end):
         axes.annotate(
-            ", ".join(name for name, _ in group),
-            (group[0][1], 1.0),
+            name,
+            (at_s, 1.0),
             xycoords=("data", "axes fraction"),
             xytext=(0, 2),
             textcoords="offset points",
