@@ -151,6 +151,18 @@ def test_loads_of_a_campaign_are_exported_as_har(
     assert 0 <= asked["wallTime"] - started < 0.1
 
 
+def test_exported_loads_are_counted_in_the_singular(
+    httpbed: Command, campaign: Path, tmp_path: Path
+) -> None:
+    """One load is no "1 loads"."""
+    identity = stored_campaigns.loaded().trials[1].id
+    (torn,) = campaign.rglob(f"{identity}/1/artifacts/client/cdp.jsonl")
+    torn.with_name("load.json").write_text("{")
+    _, _, err = httpbed("export", campaign, "--format", "har", "-o", tmp_path / "hars")
+    assert f"1 load written to {tmp_path / 'hars'}" in err
+    assert "1 load without bodies" in err
+
+
 def test_loads_of_a_campaign_are_exported_by_request(
     httpbed: Command, campaign: Path, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ from httpbed.base.errors import ConfigError, Mistake
 from httpbed.campaign import executor, preparation
 from httpbed.campaign.run import growth_lines
 from httpbed.campaign.settings import DesignOptions
+from httpbed.experiment.design import Growth
 from httpbed.experiment.factorial import ScaleName
 from httpbed.experiment.trial import Trial
 from httpbed.programs import catalog
@@ -331,6 +332,14 @@ def test_campaigns_with_different_numbers_of_blocks_are_merged(tmp_path: Path) -
     assert (merged.finished, len(merged.design)) == (18, 18)
     results = query.read(tmp_path / "archive")
     assert (results.planned, results.experiment.replicates) == (18, 3)
+
+
+def test_a_campaign_of_one_trial_is_counted_in_the_singular() -> None:
+    """As one of ``--replicates 1`` that gets a second block."""
+    trials = stored_campaigns.loaded().trials[:2]
+    grown = Growth(trials, trials[1:], (), (), ())
+    (grew,) = growth_lines(grown, Path("one"))
+    assert grew.startswith("one had 1 trial and now has 2:")
 
 
 def test_a_run_says_how_the_campaign_grew(tmp_path: Path) -> None:

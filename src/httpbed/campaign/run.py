@@ -243,13 +243,14 @@ def same_again(count: int) -> str:
 def growth_lines(growth: Growth, directory: Path) -> Iterator[str]:
     """Yield what a campaign gained, lost and keeps."""
     before = len(growth.design) - len(growth.added) + len(growth.left)
+    trials = format_count(before, "trial")
     if growth.changes_trials:
         changes = [f"{len(growth.added)} added"] * bool(growth.added)
         changes += [f"{len(growth.left)} that never ran left out"] * bool(growth.left)
         now = len(growth.design)
-        yield f"{directory} had {before} trials and now has {now}: {', '.join(changes)}"
+        yield f"{directory} had {trials} and now has {now}: {', '.join(changes)}"
     else:
-        yield f"{directory} keeps its {before} trials; the experiment file or the options changed"
+        yield f"{directory} keeps its {trials}; the experiment file or the options changed"
     if growth.joined and growth.design[0].clock == "real":
         yield (
             f"note: the trials added to {_blocks(growth.joined)} run at another time than the rest"

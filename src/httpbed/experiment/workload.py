@@ -195,7 +195,7 @@ class Download(FileTransfer):
             raise RejectedValueError("wave has no meaning without interval", "state interval, too")
         if self.interval is not None and self.files <= self.wave:
             raise RejectedValueError(
-                f"interval has no effect: all {self.files} files are requested in the first wave",
+                "interval has no effect: the first wave requests every file",
                 "raise files, or delete interval",
             )
         if self.interval is not None and self.rounds > 1:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import Command
 from httpbed.addons.compare import comparison
 from httpbed.addons.compare.comparison import Comparison
 from httpbed.addons.compare.options import CommandLine
@@ -34,6 +35,27 @@ def mistakes_of(*clients: str, knobs: tuple[str, ...] = (), **said: str) -> list
 
 def treatments(made: Comparison) -> list[dict[str, str]]:
     return [*made.loaded.experiment.treatments()]
+
+
+def test_a_line_with_more_blocks_names_the_same_experiment() -> None:
+    """So it extends the campaign instead of asking for another folder."""
+    few, many, other = (
+        compare("curl:h2", replicates=number, seed=seed).loaded.experiment.name
+        for number, seed in (("2", "1"), ("47", "1"), ("2", "5"))
+    )
+    assert few == many != other
+
+
+def test_a_line_takes_the_name_of_the_comparison_in_its_folder(
+    httpbed: Command, tmp_path: Path
+) -> None:
+    """Then only what really differs keeps it from extending that campaign."""
+    (tmp_path / "experiment.toml").write_text('name = "compare-abc123"')
+    _, out, _ = httpbed("compare", "curl:h2", "--loss", "1%", "-o", tmp_path, "--dry-run")
+    assert tomllib.loads(out)["name"] == "compare-abc123"
+    (tmp_path / "experiment.toml").write_text('name = "mine"')
+    _, out, _ = httpbed("compare", "curl:h2", "--loss", "1%", "-o", tmp_path, "--dry-run")
+    assert tomllib.loads(out)["name"] not in {"mine", "compare-abc123"}
 
 
 def test_the_line_of_the_manual() -> None:

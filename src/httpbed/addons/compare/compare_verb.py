@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any, get_args
 import click
 
 from httpbed.addons.compare import comparison
-from httpbed.addons.compare.options import OPTIONS, CommandLine, PlacedOption
+from httpbed.addons.compare.options import OPTIONS, PREFIX, CommandLine, PlacedOption
+from httpbed.base import untrusted_files
 from httpbed.base.clock import CLOCKS, Clock
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.campaign.loaded_experiment import LoadedExperiment
@@ -23,6 +25,7 @@ from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.verb import verb
 from httpbed.programs.catalog import Catalog
 from httpbed.store import campaign_folder
+from httpbed.store.layout import EXPERIMENT
 
 BOTH = "both"
 """A word of ``--clock``."""
@@ -119,6 +122,8 @@ def command(
     line = CommandLine(
         clients, words, knobs, replicates, seed, further, asked_clock=clock, against=against
     )
+    if output:
+        line = replace(line, name=_name_in(output, clock))
     with collected(mistakes):
         catalog = experiment_argument.catalog(recipe_folders, mistakes)
         if against:
@@ -187,6 +192,16 @@ def _by_both_clocks(
         echo(line)
     echo(f"reports: {' and '.join(str(one / 'report.html') for one in places.values())}", err=True)
     return code
+
+
+def _name_in(directory: Path, clock: str | None) -> str | None:
+    """Return the name of the comparison in a folder, which another line may extend."""
+    place = directory / CLOCKS[0] if clock == BOTH else directory
+    try:
+        name = tomllib.loads(untrusted_files.text(place / EXPERIMENT)).get("name")
+    except (OSError, ValueError):  # what is wrong with the folder is told where it is used
+        return None
+    return name if isinstance(name, str) and name.startswith(PREFIX) else None
 
 
 def _require_place(directory: Path, clock: str | None) -> None:

@@ -21,6 +21,7 @@ from httpbed.addons.compare.options import (
     KNOB,
     NONE,
     OPTIONS,
+    PREFIX,
     REPLICATES,
     SEED,
     ComparisonOptions,
@@ -307,8 +308,7 @@ class _Builder:
 
 
 def _header(options: ComparisonOptions) -> dict[str, Any]:
-    words = shlex.join(options.line.words(options.line.asked_clock))
-    digest = hashlib.sha256(words.encode()).hexdigest()[:6]
+    digest = hashlib.sha256(options.line.identity().encode()).hexdigest()[:6]
     clients = [client.level for client in options.clients]
     names = " and ".join([", ".join(clients[:-1]), clients[-1]] if clients[1:] else clients)
     question = f"How do {names} compare" if clients[1:] else f"How fast is {names}"
@@ -319,7 +319,7 @@ def _header(options: ComparisonOptions) -> dict[str, Any]:
     done = "loaded" if "page" in options.values else done
     return {
         "schema": 1,
-        "name": f"compare-{digest}",
+        "name": options.line.name or f"{PREFIX}{digest}",
         "question": f"{question} when {what} is {done} from {server}?",
         "replicates": _number(options.line.replicates),
         "seed": _number(options.line.seed),

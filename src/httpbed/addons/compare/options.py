@@ -6,8 +6,9 @@ several values with commas between them; each value is then a level of a factor.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from httpbed.base.clock import Clock
 from httpbed.base.errors import Mistake
@@ -170,6 +171,8 @@ INSTEAD: Mapping[str, tuple[str, ...]] = {
 CLIENT, KNOB, REPLICATES, SEED = "CLIENT", "--knob", "--replicates", "--seed"
 CLOCK = "--clock"
 AGAINST = "--against"
+PREFIX = "compare-"
+"""Begins the names of experiments that a line made."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +216,12 @@ class CommandLine:
     whatever clock httpbed chose."""
     against: tuple[str, str] | None = None
     """A program, and the path of its second build."""
+    name: str | None = None
+    """The experiment's name, if a campaign has it already; a digest of the line without it."""
+
+    def identity(self) -> str:
+        """Return what names the experiment: the line without the number of blocks, which grows."""
+        return shlex.join(replace(self, replicates="").words(self.asked_clock))
 
     def words(self, clock: str | None) -> Iterator[str]:
         """Yield the words of a command line that does the same, by this clock."""

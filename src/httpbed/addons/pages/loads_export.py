@@ -36,6 +36,7 @@ from httpbed.addons.pages.sites.replay import bodies
 from httpbed.addons.pages.sites.site import FILES, Resource
 from httpbed.base import disk
 from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.units import format_count
 from httpbed.base.user_file import Kind
 from httpbed.cli import output_file
 from httpbed.cli.exports import ExportChoice
@@ -155,8 +156,10 @@ def write(results: Results, choice: ExportChoice) -> Iterator[str]:
         if results.artifacts.directory is None:
             reason, remedy = "is an archive, which keeps no page loads", "export the campaign"
         raise ConfigError([Mistake(str(results.directory), reason, remedy)])
-    yield from (f"{count} loads without bodies: {why}" for why, count in bodiless.items() if count)
-    yield f"{written} loads written to {folder}"
+    for why, count in bodiless.items():
+        if count:
+            yield f"{format_count(count, 'load')} without bodies: {why}"
+    yield f"{format_count(written, 'load')} written to {folder}"
 
 
 def _require_own(folder: Path, kind: str) -> None:
