@@ -11,7 +11,7 @@ import click
 from httpbed.addons.pages.page import NamedPage
 from httpbed.addons.pages.sites import catalog as sites
 from httpbed.addons.pages.sites import corpus
-from httpbed.base.errors import HostError, Mistake, require_none
+from httpbed.base.errors import HostError, Mistake, did_you_mean, require_none
 from httpbed.cli import options
 from httpbed.cli.echo import aligned, echo, say
 from httpbed.cli.options import json_option
@@ -73,7 +73,7 @@ def make(*, names: tuple[str, ...], every: bool) -> None:
 def _chosen(names: tuple[str, ...], *, every: bool) -> list[str]:
     known = sites.names()
     mistakes = [
-        Mistake(name, "no page has this name", "see httpbed pages")
+        Mistake(name, "no page has this name", did_you_mean(name, known, "see httpbed pages"))
         for name in names
         if name not in known
     ]

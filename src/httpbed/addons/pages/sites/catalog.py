@@ -125,7 +125,8 @@ def _maker_of_name(name: str) -> Maker:
         if name in maker.NAMES:
             return maker
     remedy = did_you_mean(name, names(), "httpbed pages lists them", most=3)
-    remedy += "; your own page is a HAR file, which httpbed pages mirror URL -o NAME.har records"
+    remedy += " " if remedy.endswith("?") else "; "
+    remedy += "your own page is a HAR file, which httpbed pages mirror URL -o NAME.har records"
     raise ConfigError([Mistake("name", f"no page is named {name!r}", remedy)])
 
 
