@@ -132,12 +132,20 @@ def _adapted_buffers(scene: _Scene) -> Iterator[Lift]:
 
 
 def _larger_initial_window(scene: _Scene) -> Iterator[Lift]:
-    """Let the part whose window it is send more packets of TCP at first."""
-    part = "client" if scene.cause == "client's congestion window" else scene.sender()[0]
-    what = f"an initial window of {INITIAL_WINDOW} packets of the {part}"
-    role = role_table(scene.document, part)
-    if (role.get("tcp_initial_window") or 0) < INITIAL_WINDOW:
-        yield scene.lift(what, partial(_set, part=part, tcp_initial_window=INITIAL_WINDOW))
+    """Let the part whose window it is send more packets of TCP at first; then both ends.
+
+    Requests and responses may wait in the same round trip: then either window alone saves nothing.
+    """
+    sender = scene.sender()[0]
+    part = "client" if scene.cause == "client's congestion window" else sender
+
+    def change(changed: Document, parts: Iterable[str]) -> None:
+        for one in parts:
+            role_table(changed, one)["tcp_initial_window"] = INITIAL_WINDOW
+
+    for parts in ((part,), ("client", sender)):
+        what = f"an initial window of {INITIAL_WINDOW} packets of the {' and the '.join(parts)}"
+        yield scene.lift(what, partial(change, parts=parts))
 
 
 def _no_losses(scene: _Scene) -> Iterator[Lift]:
@@ -181,7 +189,7 @@ def _other_control(scene: _Scene) -> Iterator[Lift]:
         return
 
     def change(changed: Document) -> None:
-        _set(changed, part, congestion_control=other)
+        role_table(changed, part)["congestion_control"] = other
 
     yield scene.lift(f"{other} as the congestion control of {recipe.name}", change)
 
@@ -227,10 +235,6 @@ _MAKERS: Mapping[str, tuple[_Maker, ...]] = {
     "others on the link": (_no_competitors,),
 }
 """By cause, the likeliest first."""
-
-
-def _set(document: Document, part: str, **keys: Any) -> None:
-    role_table(document, part).update(keys)
 
 
 def _delete(document: Document, part: str, keys: Iterable[str]) -> None:
