@@ -26,6 +26,7 @@ from httpbed.addons.pages.report import (
     waterfall,
 )
 from httpbed.addons.pages.report.screens import PhotoPlot
+from httpbed.base.units import format_count
 from httpbed.experiment.factorial import TreatmentKey, treatment_key
 from httpbed.report.document import (
     Block,
@@ -147,7 +148,8 @@ def _progress(shown: dict[str, SceneTreatment], number: int) -> Iterator[Plot]:
     most = max((one.of for one in fewer), default=0)
     note = f" Of up to {most} loads the {MAX_LOADS} nearest to the median are drawn."
     note *= bool(fewer)
-    note += f" {unknown} loads whose pictures are not all there are left out." if unknown else ""
+    if unknown:
+        note += f" Left out, because pictures are missing: {format_count(unknown, 'load')}."
     yield _plot(
         f"page-{number}-progress",
         "Visual progress, by colour histograms: the median of the loads of each treatment, and"

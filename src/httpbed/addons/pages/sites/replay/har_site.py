@@ -197,7 +197,8 @@ def _without_cut(selected: Selection, cut: Sequence[SelectedRequest]) -> Selecti
         for request in selected.requests
     )
     first = _of_cut(cut[0], "the file")
-    change = f"{len(cut)} bodies are cut, so they are left out: {first.place} {first.reason}"
+    cuts = "1 body is cut and" if len(cut) == 1 else f"{len(cut)} bodies are cut and"
+    change = f"{cuts} left out: {first.place} {first.reason}"
     return replace(selected, requests=requests, changes=(*selected.changes, change))
 
 
