@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from httpbed.addons.explain.division import Division, divide
-from httpbed.addons.explain.rounds import Rounds
+from httpbed.addons.explain.receiver import Receiver
 from httpbed.addons.explain.transfer import Protocol, Transfer
 from window_sender import DELAY, MS, PAYLOAD, ROUND_TRIP, TRANSMISSION, WindowSender, as_upload
 
@@ -310,7 +310,7 @@ def test_only_what_a_server_sends_after_it_has_data_opens_a_window(after: int, o
     upload = replace(upload, answers=replace(upload.answers, acknowledged=known))
     ticket = replies(upload, upload.request or 0, after)
     place = int(np.flatnonzero(ticket.answers.payload == 80)[0])
-    assert Rounds(ticket).opens_window(place) == opens
+    assert Receiver(ticket).opens_window(place) == opens
 
 
 def replies(upload: Transfer, request: int, after: int) -> Transfer:

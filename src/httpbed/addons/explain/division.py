@@ -364,7 +364,7 @@ class _Answer:
         data = self.transfer.data
         own = np.flatnonzero(~data.lost)
         begun, done = data.begun[own], data.done[own]
-        kinds = np.where(self._repeated()[own], "repeated bytes", "link")
+        kinds = np.where(self.transfer.repeated[own], "repeated bytes", "link")
         other_begun, other_done = self.transfer.others
         other = "link" if self.transfer.others_are_own else "others on the link"
         begun = np.concatenate([begun, other_begun])
@@ -377,26 +377,6 @@ class _Answer:
             start, stop = max(first, self.first), min(last, self.last)
             if stop > start:
                 yield start, stop, kind
-
-    def _repeated(self) -> np.ndarray:
-        """Return which packets of TCP bring nothing new: all of their bytes had arrived before."""
-        data = self.transfer.data
-        repeated = np.zeros(len(data), dtype=bool)
-        if self.transfer.protocol != "tcp":
-            return repeated
-        ends = data.first + data.payload
-        highest = np.maximum.accumulate(np.concatenate([[0], ends[:-1]])) if len(ends) else ends
-        again = np.flatnonzero((data.payload > 0) & (ends <= highest) & ~data.lost)
-        for index in again.tolist():
-            earlier = slice(0, index)
-            same = (
-                (data.first[earlier] <= data.first[index])
-                & (ends[earlier] >= ends[index])
-                & (data.arrived[earlier] >= 0)
-                & (data.arrived[earlier] < data.arrived[index])
-            )
-            repeated[index] = bool(same.any())
-        return repeated
 
     def _idle(self, begin: int, end: int) -> Iterator[Period]:
         """Divide an idle time: at each packet that the sender sent in it, and at its end."""
@@ -421,11 +401,11 @@ class _Answer:
         shift = int(data.entered[packet] - data.sent[packet])
         answers = self.transfer.answers
         heard = max(begin, min(end, int(answers.arrived[answer]) + shift))
-        late = min(heard - begin, rounds.late_ns(answer))
+        late = min(heard - begin, rounds.receiver.late_ns(answer))
         if rounds.asks(packet, answer):
             request = int(answers.sent[answer]), int(answers.arrived[answer])
             yield from self._request(begin, heard, request, shift, "inferred")
-        elif rounds.opens_window(answer):
+        elif rounds.receiver.opens_window(answer):
             yield Period(begin, heard, "receiver's window", "inferred")
         else:
             yield self._window(begin, heard - late, packet)
@@ -474,7 +454,7 @@ class _Answer:
 
         A receiver of uploads asks by its answer to the one before.
         """
-        request = self.rounds.asked_between(begin, packet)
+        request = self.rounds.receiver.asked_between(begin, packet)
         if request is None:
             yield Period(begin, end, self.transfer.sender, "seen")
             return
@@ -493,7 +473,7 @@ class _Answer:
         """
         sent, arrived = request
         shift += arrived - sent if self.transfer.has_small_answers else 0
-        first = min(sent, self.rounds.lost_request(sent))
+        first = min(sent, self.rounds.receiver.lost_request(sent))
         full = self._of_receiver.full_since(first) if self.transfer.receiver == "client" else FAR
         cuts = (end, *(max(begin, at + shift) for at in (sent, first, full)))
         end, asked, left, held = itertools.accumulate(cuts, min)

@@ -169,6 +169,27 @@ class Transfer:
         return max(1, packet_log.full_size(self.data.payload))
 
     @cached_property
+    def repeated(self) -> Flags:
+        """Which packets of TCP bring nothing new: all of their bytes had arrived before."""
+        data = self.data
+        repeated = np.zeros(len(data), dtype=bool)
+        if self.protocol != "tcp":
+            return repeated
+        ends = data.first + data.payload
+        highest = np.maximum.accumulate(np.concatenate([[0], ends[:-1]])) if len(ends) else ends
+        again = np.flatnonzero((data.payload > 0) & (ends <= highest) & ~data.lost)
+        for index in again.tolist():
+            earlier = slice(0, index)
+            same = (
+                (data.first[earlier] <= data.first[index])
+                & (ends[earlier] >= ends[index])
+                & (data.arrived[earlier] >= 0)
+                & (data.arrived[earlier] < data.arrived[index])
+            )
+            repeated[index] = bool(same.any())
+        return repeated
+
+    @cached_property
     def held_back_ns(self) -> int | None:
         """For how many ns the receiver had data behind a hole; None where nothing shows it.
 
