@@ -199,7 +199,7 @@ TCP_BUFFERS = CheckDescriptor(
 INITIAL_WINDOW = CheckDescriptor(
     "TCP initial window",
     "bed",
-    "A socket, as it was read at first, had the experiment's window; delivered packets enlarge it.",
+    "A socket had the experiment's window before its first loss; delivered packets enlarge it.",
     applies="stated initial window",
 )
 CARRIED_OUT = CheckDescriptor(

@@ -38,7 +38,12 @@ _PING_TIME = re.compile(r"time=(?P<ms>[0-9.]+) ms")
 _PING_LEAST = re.compile(r"^rtt min/\S+ = (?P<ms>[0-9.]+)/", re.MULTILINE)
 _SOCKET_ALGORITHM = re.compile(rf"^\s+(?:\S+ )*?(?P<name>{'|'.join(TCP_CONTROLS)})\b")
 _SOCKET_MEMORY = re.compile(r"\bskmem:\(r\d+,rb(?P<receive>\d+),t\d+,tb(?P<send>\d+),")
-_SOCKET_WINDOW = re.compile(r"\bcwnd:(?P<window>\d+)\b(?:.* delivered:(?P<delivered>\d+)\b)?")
+_SOCKET_WINDOW = re.compile(
+    r"^(?!SYN-)\S.*\n"
+    r"(?!.*\b(?:ssthresh|retrans):)"
+    r".*\bcwnd:(?P<window>\d+)\b(?:.* delivered:(?P<delivered>\d+)\b)?",
+    re.MULTILINE,
+)
 
 AbsencesNs = Mapping[str, Sequence[tuple[int, int]]]
 """For each link of the client that lost its address, the spans without one, in ns since the
@@ -371,10 +376,12 @@ def buffers(text: str) -> frozenset[TcpBuffers]:
 def initial_windows(text: str) -> frozenset[InitialWindow]:
     """Return the initial windows of the sockets that the output of ``ss --tcp --info`` names.
 
-    In slow start a window grows by at most as many packets as were delivered (RFC 5681, 3.1).
+    In slow start a window grows by at most as many packets as were delivered (RFC 5681, 3.1). Linux
+    sets the route's window when the connection is established, and reduces it after a loss; so a
+    socket that is connecting, or has left slow start, or has sent a packet again, says nothing.
     """
-    matches = map(_SOCKET_WINDOW.search, text.splitlines())
-    both = (map(int, match.groups(default="0")) for match in matches if match)
+    matches = _SOCKET_WINDOW.finditer(text)
+    both = (map(int, match.groups(default="0")) for match in matches)
     return frozenset(InitialWindow(window - delivered, window) for window, delivered in both)
 
 

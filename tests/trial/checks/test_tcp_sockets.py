@@ -105,11 +105,22 @@ def test_the_routes_of_a_host_have_its_initial_window() -> None:
     assert having == {"client"}
 
 
-def test_a_windows_first_reading_is_its_initial_size_and_what_was_delivered() -> None:
-    """Output of iproute2's ss 6.15; a socket that has delivered nothing names nothing."""
-    early = "\t cubic wscale:8,7 mss:1448 cwnd:32 bytes_sent:1885 delivered:1 app_limited"
-    assert evidence.initial_windows(early) == {InitialWindow(31, 32)}
-    assert evidence.initial_windows("\t cubic mss:1448 cwnd:10 bytes_sent:73") == {(10, 10)}
+@pytest.mark.parametrize(
+    ("socket", "found"),
+    [
+        ("ESTAB 0 1885\n\t cubic cwnd:32 bytes_sent:1885 delivered:1 rcv_ssthresh:6", {(31, 32)}),
+        ("ESTAB 0 73\n\t cubic mss:1448 cwnd:10 bytes_sent:73", {(10, 10)}),
+        ("SYN-SENT 0 1\n\t cubic rto:1000 mss:524 cwnd:10 segs_out:1 unacked:1", set()),
+        ("ESTAB 0 9\n\t cubic cwnd:4 bytes_sent:2040 delivered:5 unacked:2 retrans:0/4", set()),
+        ("ESTAB 0 0\n\t cubic cwnd:22 ssthresh:22 bytes_retrans:196 delivered:5", set()),
+    ],
+    ids=["early", "nothing delivered", "connecting", "sent again", "after slow start"],
+)
+def test_a_window_is_read_between_the_handshake_and_the_first_loss(
+    socket: str, found: set[InitialWindow]
+) -> None:
+    """Linux has another window before, and a smaller one afterwards. Output of ss 6.15, cut."""
+    assert evidence.initial_windows(f"{socket}\n") == found
 
 
 @pytest.mark.parametrize(
