@@ -97,6 +97,16 @@ def test_an_initial_window_is_lifted_where_it_is_full(cause: str, part: str) -> 
     assert not [*lifted(cause)], "QUIC's is the program's own"
 
 
+@pytest.mark.parametrize(("window", "lifts_it"), [("32", True), ("200", False)])
+def test_an_initial_window_that_is_a_factors_level_is_lifted_if_it_is_small(
+    window: str, lifts_it: bool
+) -> None:
+    """Levels are texts."""
+    client = {"implementation": "curl", "http_version": "2", "tcp_initial_window": window}
+    found = [*lifted("client's congestion window", with_roles(client=client))]
+    assert bool(found) is lifts_it
+
+
 def test_losses_are_lifted_by_no_loss_and_then_by_a_queue_without_an_end() -> None:
     loss, queue = lifted("recovery")
     (link,) = loss.document["topology"]["links"]

@@ -88,8 +88,13 @@ class _Scene:
         """Return the part that sends the bodies to or from the client, its role and its recipe."""
         scenario = Scenario.model_validate(self.document)
         part = scenario.client_groups[0].sender(scenario.hops()[0])
-        role = next(role for name, role, _ in scenario.parts() if name == part)
+        role = self.role(part)
         return part, role, self.catalog.recipes.get(role.implementation)
+
+    def role(self, part: str) -> Role:
+        """Return a part's role."""
+        parts = Scenario.model_validate(self.document).parts()
+        return next(role for name, role, _ in parts if name == part)
 
 
 def _named_window(scene: _Scene) -> Iterator[Lift]:
@@ -144,6 +149,8 @@ def _larger_initial_window(scene: _Scene) -> Iterator[Lift]:
             role_table(changed, one)["tcp_initial_window"] = INITIAL_WINDOW
 
     for parts in ((part,), ("client", sender)):
+        if any((scene.role(one).tcp_initial_window or 0) >= INITIAL_WINDOW for one in parts):
+            continue
         what = f"an initial window of {INITIAL_WINDOW} packets of the {' and the '.join(parts)}"
         yield scene.lift(what, partial(change, parts=parts))
 
