@@ -73,6 +73,12 @@ def test_the_schema_rejects_what_the_parser_rejects(old: str, new: str) -> None:
         ("seed = 20261121", 'seed = 1\ntime_limit = "99999 h"', "time_limit", " s or less"),
         ('"25 ms"', '"2 min"', "topology.links[0].delay", "60"),
         ('"1000 packets"', '"0 packets"', "topology.links[0].queue.limit", "holds no packet"),
+        (
+            'implementation = "nginx"',
+            'implementation = "nginx"\ntcp_initial_window = true',
+            "roles.server.tcp_initial_window",
+            "must be a whole number",
+        ),
         ('size = "1 MB"', 'size = "1 TB"', "workload.size", "unknown unit"),
         ('size = "1 MB"', 'size = "100 GB"', "workload.size", "10 GB"),
         ('metric = "request_time"', 'rows = "los"', "report.rows[0]", "unknown factor 'los'"),

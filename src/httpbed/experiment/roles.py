@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from httpbed.base import spellings
 from httpbed.base.addon import Seam
 from httpbed.base.errors import RejectedValueError
-from httpbed.base.units import Bytes
+from httpbed.base.units import Bytes, Count
 from httpbed.base.value import Value
 from httpbed.experiment.topology import HostName, Topology
 from httpbed.experiment.workload import Workload
@@ -65,7 +65,7 @@ class Role(Value):
     tcp_send_buffer: Bytes | None = Field(default=None, ge=MIN_BUFFER_BYTES, le=MAX_BUFFER_BYTES)
     """Send buffer of each TCP socket on its host, in bytes of kernel memory. Default: the kernel's,
     which adapts it."""
-    tcp_initial_window: int | None = Field(default=None, ge=1, le=MAX_INITIAL_WINDOW)
+    tcp_initial_window: Count | None = Field(default=None, ge=1, le=MAX_INITIAL_WINDOW)
     """Packets that each TCP connection of its host may send before the first acknowledgement (RFC
     6928). Default: the kernel's, 10."""
     knobs: dict[KnobName, str] = Field(default_factory=dict)
