@@ -54,7 +54,7 @@ Body = Mapping[str, Any]
 
 
 class InitialWindow(NamedTuple):
-    """Between what a socket's initial window was, in packets."""
+    """The bounds of a socket's initial window, in packets."""
 
     low: int
     high: int

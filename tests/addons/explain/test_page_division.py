@@ -16,7 +16,7 @@ import computed_loads
 from computed_loads import CONNECTION, scenario
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.page_division import ExplainedLoad
-from httpbed.addons.explain.transfer import Sent, Transfer
+from httpbed.addons.explain.transfer import Protocol, Sent, Transfer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.load.critical_path import RESPONSE
 from httpbed.experiment.scenario import Scenario
@@ -199,16 +199,24 @@ HEARD = int(PAUSED.content.sent[50])
 ASKED = HEARD - DELAY
 
 
-def asked_by(requests: Collection[tuple[int, int]], acknowledged: Collection[int] = ()) -> Transfer:
+def asked_by(
+    requests: Collection[tuple[int, int]],
+    acknowledged: Collection[int] = (),
+    *,
+    protocol: Protocol = "tcp",
+    payload: int = 300,
+) -> Transfer:
     """Return the transfer with requests in its pause.
 
     Args:
         requests: When each left the browser, and when it reached the server; -1: it was lost.
         acknowledged: When the server sent acknowledgements alone.
+        protocol: The transport protocol.
+        payload: Of each request.
     """
-    answers = _with(PAUSED.answers, [(*one, 300) for one in requests])
+    answers = _with(PAUSED.answers, [(*one, payload) for one in requests])
     data = _with(PAUSED.data, [(at, at + DELAY, 0) for at in acknowledged])
-    return replace(PAUSED, answers=answers, data=data)
+    return replace(PAUSED, answers=answers, data=data, protocol=protocol)
 
 
 def _with(packets: Sent, added: Collection[tuple[int, int, int]]) -> Sent:
@@ -226,27 +234,61 @@ def _with(packets: Sent, added: Collection[tuple[int, int, int]]) -> Sent:
     return type(packets)(**columns)
 
 
+@pytest.mark.parametrize(("protocol", "payload"), [("tcp", 300), ("quic", 90)])
 @pytest.mark.parametrize(
     ("arrives", "acknowledged", "cause"),
     [(HEARD - PAUSE // 3, [], ""), (-1, [], "timeout"), (-1, [ASKED - DELAY], "recovery")],
 )
 def test_a_request_is_sent_again_after_a_timer_or_an_acknowledgement(
-    arrives: int, acknowledged: list[int], cause: str
+    arrives: int, acknowledged: list[int], cause: str, protocol: Protocol, payload: int
 ) -> None:
-    """It costs a timeout or a recovery, and not the server's time."""
+    """It costs a timeout or a recovery, and not the server's time. Chromium's have 90 B in QUIC."""
     first = HEARD - PAUSE // 3 - DELAY
-    found = costs(divided(asked_by([(first, arrives), (ASKED, HEARD)], acknowledged)))
+    requests = [(first, arrives), (ASKED, HEARD)]
+    found = costs(divided(asked_by(requests, acknowledged, protocol=protocol, payload=payload)))
     waits = {name: found.get(name, 0) for name in ("timeout", "recovery")}
     assert waits == {"timeout": 0, "recovery": 0} | ({cause: ASKED - first} if cause else {})
     assert found["client"] + sum(waits.values()) == PAUSE - 50 * MS
     assert "server" not in found
 
 
-@pytest.mark.parametrize(("in_flight", "cost"), [(9, 0), (10, ROUND_TRIP), (20, ROUND_TRIP)])
-def test_a_request_waits_for_the_clients_congestion_window(in_flight: int, cost: int) -> None:
-    """Ten packets are the initial window, however small they are."""
+@pytest.mark.parametrize(
+    ("protocol", "in_flight", "cost"),
+    [
+        ("tcp", 9, 0),
+        ("tcp", 10, ROUND_TRIP),
+        ("tcp", 20, ROUND_TRIP),
+        ("quic", 39, 0),
+        ("quic", 40, ROUND_TRIP),
+    ],
+)
+def test_a_request_waits_for_the_clients_congestion_window(
+    protocol: Protocol, in_flight: int, cost: int
+) -> None:
+    """The initial window has ten packets, however small, or 12 kB of QUIC."""
     first = ASKED - ROUND_TRIP
-    requests = [(first, first + DELAY)] * in_flight
-    found = costs(divided(asked_by([*requests, (ASKED, HEARD)], [first + DELAY])))
+    requests = [*[(first, first + DELAY)] * in_flight, (ASKED, HEARD)]
+    found = costs(divided(asked_by(requests, [first + DELAY], protocol=protocol)))
     assert found.get("client's congestion window", 0) == cost
     assert found["client"] + cost == PAUSE - 50 * MS
+
+
+def test_a_request_that_waits_in_a_queue_on_its_way_is_no_wait_for_the_client() -> None:
+    """A slow uplink carries other requests first."""
+    queued = 100 * MS
+    at_once, late = (costs(divided(asked_by([(ASKED - by, HEARD)]))) for by in (0, queued))
+    assert at_once["client"] - late["client"] == queued
+    assert late["path"] - at_once["path"] == queued
+
+
+def test_a_request_that_was_lost_is_found_beside_another_of_the_same_moment() -> None:
+    """Virtual time gives packets that a host sends at once the same time."""
+    first = ASKED - ROUND_TRIP
+    requests = [(first, -1), (ASKED, HEARD), (ASKED, HEARD)]
+    transfer = asked_by(requests, [ASKED - DELAY])
+    answers = transfer.answers
+    numbers = np.zeros_like(answers.first)
+    (lost,), (_, again) = (np.flatnonzero(answers.sent == at) for at in (first, ASKED))
+    numbers[[lost, again]] = 1000
+    found = costs(divided(replace(transfer, answers=replace(answers, first=numbers))))
+    assert found["recovery"] == ROUND_TRIP

@@ -59,6 +59,7 @@ from functools import cached_property
 import numpy as np
 
 from httpbed.addons.explain.causes import BY_NAME, Surety
+from httpbed.addons.explain.receiver import MAX_FRAMES
 from httpbed.addons.explain.rounds import Rounds
 from httpbed.addons.explain.transfer import FAR, Numbers, Transfer
 
@@ -403,8 +404,7 @@ class _Answer:
         heard = max(begin, min(end, int(answers.arrived[answer]) + shift))
         late = min(heard - begin, rounds.receiver.late_ns(answer))
         if rounds.asks(packet, answer):
-            request = int(answers.sent[answer]), int(answers.arrived[answer])
-            yield from self._request(begin, heard, request, shift, "inferred")
+            yield from self._request(begin, heard, answer, shift, "inferred")
         elif rounds.receiver.opens_window(answer):
             yield Period(begin, heard, "receiver's window", "inferred")
         else:
@@ -454,26 +454,27 @@ class _Answer:
 
         A receiver of uploads asks by its answer to the one before.
         """
-        request = self.rounds.receiver.asked_between(begin, packet)
-        if request is None:
+        asked = self.rounds.receiver.asked_between(begin, packet)
+        if asked is None:
             yield Period(begin, end, self.transfer.sender, "seen")
             return
-        heard = min(max(request[1], begin), end)
+        request, arrived = asked
+        heard = min(max(arrived, begin), end)
         yield from self._request(begin, heard, request, 0, "seen")
         yield Period(heard, end, self.transfer.sender, "seen")
 
     def _request(
-        self, begin: int, end: int, request: tuple[int, int], shift: int, surety: Surety
+        self, begin: int, end: int, request: int, shift: int, surety: Surety
     ) -> Iterator[Period]:
         """Divide the time until a request is heard: until it leaves, and its way.
 
         The receiver's window may be full, and the request may be lost. The time of a page's
-        response begins where a request that left at once would be heard; so there, what delays a
-        request counts a way later, and its way not at all.
+        response begins where a request that left at once would be heard on an idle path; so there,
+        what delays a request counts a way later, and of its way only the queues.
         """
-        sent, arrived = request
-        shift += arrived - sent if self.transfer.has_small_answers else 0
-        first = min(sent, self.rounds.receiver.lost_request(sent))
+        sent = int(self.transfer.answers.sent[request])
+        shift += self.rounds.receiver.way_of_answers_ns if self.transfer.has_small_answers else 0
+        first = min(sent, self.rounds.receiver.lost_request(request))
         full = self._of_receiver.full_since(first) if self.transfer.receiver == "client" else FAR
         cuts = (end, *(max(begin, at + shift) for at in (sent, first, full)))
         end, asked, left, held = itertools.accumulate(cuts, min)
@@ -486,8 +487,10 @@ class _Answer:
 
     @cached_property
     def _of_receiver(self) -> Rounds:
-        """What follows from the packets about the receiver as a sender."""
-        return Rounds(self.transfer.turned)
+        """What follows from the packets about the receiver as a sender of requests."""
+        turned = self.transfer.turned
+        small = min(turned.small, MAX_FRAMES[turned.protocol])
+        return Rounds(turned, turned.data.where(turned.data.payload > small))
 
 
 OTHER_RESPONSES = "other responses"

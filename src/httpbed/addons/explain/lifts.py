@@ -30,7 +30,7 @@ Document = dict[str, Any]
 LONGER_QUEUE = {"discipline": "droptail", "limit": "100000 packets"}
 LOSSES = tuple(impairment.field for impairment in ALL if impairment.loses_packets)
 INITIAL_WINDOW = 100
-"""Packets of an initial window that holds few page loads: the usual one has 10 (RFC 6928)."""
+"""Packets of an initial window that delays few page loads: the usual one has 10 (RFC 6928)."""
 CONTROLS = ("bbr", "bbr2", "cubic")
 """Congestion controls to try, the one that gives way least to losses first."""
 UNPACED = ("cubic", "reno")

@@ -33,11 +33,16 @@ class Receiver:
         return self._held_ns(answer) + int(self._queued[answer])
 
     @cached_property
+    def way_of_answers_ns(self) -> int:
+        """How long the fastest answer was under way; far away if none arrived."""
+        came = self.answers.where(~self.answers.lost)
+        return int((came.arrived - came.sent).min(initial=FAR))
+
+    @cached_property
     def _queued(self) -> Numbers:
         """How much longer than the fastest answer each one was under way; 0 for a lost one."""
         lasts = self.answers.arrived - self.answers.sent
-        came = ~self.answers.lost
-        waited = np.where(came, lasts - lasts[came].min(initial=1 << 62), 0)
+        waited = np.where(self.answers.lost, 0, lasts - self.way_of_answers_ns)
         return np.where(waited > self.transfer.reaction_ns, waited, 0)
 
     def _held_ns(self, answer: int) -> int:
@@ -58,24 +63,27 @@ class Receiver:
         return int(self.answers.payload[answer]) > least
 
     def asked_between(self, begin: int, packet: int) -> tuple[int, int] | None:
-        """Return when a request left and arrived after ``begin``, before a packet of the sender."""
+        """Return the first request that left after ``begin``, and when the last one arrived.
+
+        Both arrived before a packet of the sender; None: there is none.
+        """
         asked = (self.answers.sent >= begin) & (self.answers.arrived >= 0)
         asked &= self.answers.arrived <= self.data.sent[packet]
         found = [place for place in np.flatnonzero(asked).tolist() if self.is_request(place)]
         if not found:
             return None
-        return int(self.answers.sent[found[0]]), int(self.answers.arrived[found[-1]])
+        return found[0], int(self.answers.arrived[found[-1]])
 
-    def lost_request(self, asked: int) -> int:
-        """Return when the receiver first sent the request that it sent at a time; FAR: only then.
+    def lost_request(self, place: int) -> int:
+        """Return when the receiver first sent a request that was lost at first; FAR: none was.
 
         Over TCP numbers tell. Over QUIC all that it sent since its last request that arrived is
         lost.
         """
         answers = self.answers
+        asked = answers.sent[place]
         before = answers.lost & (answers.sent < asked)
         if answers.first.any():
-            place = int(np.flatnonzero(answers.sent == asked)[0])
             same = (answers.first <= answers.first[place]) & (
                 answers.first + answers.payload > answers.first[place]
             )

@@ -42,7 +42,10 @@ Waits are weighed by their lengths, up to a round trip: a sender with a window m
 of a round trip by a timer.
 """
 INITIAL_WINDOW = 10
-"""Packets that a sender may send at first (RFC 6928, RFC 9002 section 7.2)."""
+"""Packets that a sender of TCP may send at first (RFC 6928)."""
+INITIAL_WINDOW_BYTES = 12_000
+"""The same over QUIC: ten of the smallest full datagrams (RFC 9000 section 14, RFC 9002 section
+7.2)."""
 PREDECESSORS = 8
 PARTIAL = 0.9
 """Share of the usual payload below which a packet is not full."""
@@ -64,9 +67,10 @@ class Plateau:
 class Rounds:
     """What follows from a transfer's packets about its sender."""
 
-    def __init__(self, transfer: Transfer) -> None:
+    def __init__(self, transfer: Transfer, data: Sent | None = None) -> None:
         self.transfer = transfer
-        self.data, self.answers = transfer.content, transfer.answers
+        self.data = transfer.content if data is None else data
+        self.answers = transfer.answers
         self.full = transfer.full
         self.receiver = Receiver(transfer)
 
@@ -153,10 +157,10 @@ class Rounds:
             self.unknown_before(packet),
         )
         if self.transfer.has_small_answers:
-            return is_none or not (in_flight or self._is_full(packet - 1))
+            return is_none or not (in_flight or self._is_full_packet(packet - 1))
         return is_none and not in_flight
 
-    def _is_full(self, packet: int) -> bool:
+    def _is_full_packet(self, packet: int) -> bool:
         return packet >= 0 and bool(self.data.payload[packet] >= PARTIAL * self.full)
 
     # What the sender knew
@@ -292,10 +296,10 @@ class Rounds:
         """Return since when the congestion window was full that held a packet; FAR: none held it.
 
         An acknowledgement prompted the packet, and until then an initial window or more was in
-        flight, or a loss was being repaired. It counts packets, as TCP's does.
+        flight, or a loss was being repaired.
         """
         packet = self._sent_at(sent)
-        return FAR if packet is None else self._full[packet]
+        return FAR if packet is None else self._window_full_since[packet]
 
     def _sent_at(self, sent: int) -> int | None:
         """Return the first packet with data that was sent at a time; None: there is none."""
@@ -304,18 +308,25 @@ class Rounds:
         return packet if is_there else None
 
     @cached_property
-    def _full(self) -> list[int]:
+    def _window_full_since(self) -> list[int]:
         """Since when the window was full that held each packet; FAR for one that none held."""
         full = list[int]()
         for packet, (sent, answer) in enumerate(zip(self.data.sent, self.prompting, strict=True)):
             heard = self.answers.arrived[answer]
-            in_flight = np.count_nonzero(self.known[:packet] >= heard)
-            is_full = in_flight >= INITIAL_WINDOW or (in_flight and self.in_recovery(sent))
-            if answer < 0 or not is_full:
+            in_flight = self.known[:packet] >= heard
+            is_repairing = in_flight.any() and self.in_recovery(sent)
+            if answer < 0 or not (is_repairing or self._leaves_no_room(in_flight, packet)):
                 full.append(FAR)
             else:
                 full.append(min(full[-1], int(self.data.sent[packet - 1])))
         return full
+
+    def _leaves_no_room(self, in_flight: np.ndarray, packet: int) -> bool:
+        """Whether a packet exceeds an initial window. Linux counts packets, and QUIC bytes."""
+        if self.transfer.protocol == "tcp":
+            return bool(np.count_nonzero(in_flight) >= INITIAL_WINDOW)
+        payload = self.data.payload
+        return int(payload[:packet][in_flight].sum() + payload[packet]) > INITIAL_WINDOW_BYTES
 
     def is_receiver_limited(self, packet: int) -> bool:
         """Whether the advertised window had no room for a full packet before a packet.

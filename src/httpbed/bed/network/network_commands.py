@@ -263,7 +263,7 @@ class Access:
 def plan_access(routes: AccessRoutes, names: Sequence[str], control: str) -> tuple[Access, ...]:
     """Plan the commands of each access link of a client.
 
-    ``control`` is the TCP congestion control of the client; ``names`` are the names of all links.
+    ``control`` is as for :func:`addressing`; ``names`` are the names of all links.
     """
     return tuple(
         _access(number, link, names[link], routes, control)

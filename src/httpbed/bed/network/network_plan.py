@@ -244,8 +244,9 @@ class _Commands:
 
     def _control(self, host: str) -> str:
         name = self.senders.get(host, "cubic")
+        control = f"lock {name}" if self.locked else name
         window = self.initial_windows.get(host)
-        return f"{'lock ' * self.locked}{name}{f' initcwnd {window}' if window else ''}"
+        return f"{control} initcwnd {window}" if window else control
 
     def _offloads(self, host: str | None) -> list[ProcessSpec]:
         return [network_commands.offloads(end) for end in self._all_ends() if end.host == host]
