@@ -185,7 +185,8 @@ def _lifted(ladder: list[dict[str, Any]]) -> dict[str, Any]:
 def _of_loads(found: Mapping[str, Any]) -> dict[str, Any]:
     difference = found["difference_by_cause"]
     if difference is None:
-        return {"failed": "the two loads have no common metric, or their packets show no path"}
+        why = "the two took the same time again, or the packets of one show no path"
+        return {"failed": why}
     slow = next(one for one in found["loads"] if one["trial"] == difference["slow"][1])
     held = slow["held"]
     return {
