@@ -162,11 +162,14 @@ def covering(intervals: Iterable[Interval | None]) -> str:
     )
 
 
+ABBREVIATIONS = frozenset({"http", "tcp"})
+
+
 def title(name: str) -> str:
     """Turn a metric's or factor's name into words."""
     if name in METRICS:
         return METRICS[name].title
-    return " ".join("HTTP" if word == "http" else word for word in name.split("_"))
+    return " ".join(word.upper() if word in ABBREVIATIONS else word for word in name.split("_"))
 
 
 def sentence_case(text: str) -> str:
