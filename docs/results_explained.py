@@ -22,14 +22,14 @@ WORTH = 0.25
 """Share of the difference from which on a cause counts."""
 LEAST = f"{100 * WORTH:.0f} %"
 INTRODUCTION = (
-    "Cells of the published campaigns in which the medians of HTTP/2 and HTTP/3 differ by more than"
-    " 10 %, each with what the difference was spent on. Two trials of each cell ran again in"
-    " virtual time (`httpbed explain --why`, n = 1 each): those of the block in which the two"
-    " differed most nearly as their medians. The causes are those of the whole transfer, or of a"
-    f" page's critical path; those of at least {LEAST} of the difference are named."
-    " *Lifted* are limits of the slower one, one after another, until it was as fast as the other;"
-    " *saved* is what they saved together. *Confirmed*: with the limit its cause went away. Written"
-    " by `python experiments/explain.py --page`."
+    "Cells of the published campaigns in which the medians of HTTP/2 and HTTP/3, of five loads or"
+    " more, differ by more than 10 %, each with what the difference was spent on. Two trials of"
+    " each cell ran again in virtual time (`httpbed explain --why`, n = 1 each): those of the block in"
+    " which the two differed most nearly as their medians. The causes are those of the whole"
+    f" transfer, or of a page's critical path; those of at least {LEAST} of the difference are"
+    " named. *Lifted* are limits of the slower one, one after another, until it was as fast as the"
+    " other; *saved* is what they saved together. *Confirmed*: with the limit its cause went away."
+    " Written by `python experiments/explain.py --page`."
 )
 
 
@@ -72,11 +72,11 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
         parts.append(f"{version} is slower in {len(slower)}{': ' * bool(most)}{', '.join(most)}.")
     gone = f"{100 * (1 - REMOVED):.0f} %"
     yield (
-        f"**Why the two differ.** In {len(rows)} cells HTTP/2 and HTTP/3 differ by more"
-        f" than 10 %. Of {len(explained)} cells two trials each ran again to show why; in"
-        f" {len(cells)} the same version was slower again. {' '.join(parts)} Each of these causes"
-        f" is at least {LEAST} of the difference, so a cell may have several. *Confirmed*: the"
-        f" slower trial ran once more with a limit lifted, such as without losses. It took less"
+        f"**Why the two differ.** In {len(rows)} cells HTTP/2 and HTTP/3 differ by more than 10 %,"
+        f" with five loads or more. Of {len(explained)} cells two trials each ran again to show"
+        f" why; in {len(cells)} the same version was slower again. {' '.join(parts)} Each of these"
+        f" causes is at least {LEAST} of the difference, so a cell may have several. *Confirmed*:"
+        f" the slower trial ran once more with a limit lifted, such as without losses. It took less"
         f" time, and at least {gone} of that cause's time was gone"
         f" ([which cells]({results}#why-http2-and-http3-differ))."
     )
@@ -116,8 +116,9 @@ def section(file: Path) -> Iterator[str]:
     left_out = f" {others} cells are left out: their two trials differ the other way."
     yield "## Why HTTP/2 and HTTP/3 differ"
     yield (
-        "Two trials of a cell in which the medians differ by more than 10 % ran again in virtual"
-        " time, and `httpbed explain --why` divided their difference ([method](guides/explain.md))."
+        "Two trials of a cell in which the medians, of five loads or more, differ by more than 10 %"
+        " ran again in virtual time, and `httpbed explain --why` divided their difference"
+        " ([method](guides/explain.md))."
         " The table counts the cells in which the slower one spends more on a cause, by at least"
         f" {LEAST} of the difference, and the cells in which a lifted limit took a cause away."
         " [Each cell](../results/explained/README.md) has its times and what was lifted; that page"

@@ -47,6 +47,8 @@ STUDIES = (
 )
 DIFFERS = 0.1
 """Relative difference of the medians from which on a cell is explained."""
+MIN_LOADS = 5
+"""Of each version, for a cell to count: blocks share their losses, so one load says little."""
 PROGRAMS = ("client", "stack", "http_version")
 """Factors that choose the HTTP version."""
 TIME_LIMIT_S = 3600
@@ -110,7 +112,7 @@ def cells(study: str) -> Iterator[Cell]:
         values = [*sample.observed.values()]
         version = scenario(results, sample.levels).hops()[0].http_version
         same = tuple(level for name, level in sample.levels.items() if name not in PROGRAMS)
-        if values and version != "1.1":
+        if len(values) >= MIN_LOADS and version != "1.1":
             side = Side(sample.levels, median(values), len(values))
             groups[same].setdefault(version, side)
     for sides in groups.values():
