@@ -24,8 +24,8 @@ LEAST = f"{100 * WORTH:.0f} %"
 INTRODUCTION = (
     "Cells of the published campaigns in which the medians of HTTP/2 and HTTP/3, of five loads or"
     " more, differ by more than 10 %, each with what the difference was spent on. Two trials of"
-    " each cell ran again in virtual time (`httpbed explain --why`, n = 1 each): those of the block in"
-    " which the two differed most nearly as their medians. The causes are those of the whole"
+    " each cell ran again in virtual time (`httpbed explain --why`, n = 1 each): those of the block"
+    " in which the two differed most nearly as their medians. The causes are those of the whole"
     f" transfer, or of a page's critical path; those of at least {LEAST} of the difference are"
     " named. *Lifted* are limits of the slower one, one after another, until it was as fast as the"
     " other; *saved* is what they saved together. *Confirmed*: with the limit its cause went away."
@@ -72,12 +72,12 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
         parts.append(f"{version} is slower in {len(slower)}{': ' * bool(most)}{', '.join(most)}.")
     gone = f"{100 * (1 - REMOVED):.0f} %"
     yield (
-        f"**Why the two differ.** In {len(rows)} cells HTTP/2 and HTTP/3 differ by more than 10 %,"
-        f" with five loads or more. Of {len(explained)} cells two trials each ran again to show"
-        f" why; in {len(cells)} the same version was slower again. {' '.join(parts)} Each of these"
-        f" causes is at least {LEAST} of the difference, so a cell may have several. *Confirmed*:"
-        f" the slower trial ran once more with a limit lifted, such as without losses. It took less"
-        f" time, and at least {gone} of that cause's time was gone"
+        f"**Why the two differ.** Two trials each of {len(rows)} cells ran again, in which HTTP/2"
+        f" and HTTP/3 differ by more than 10 % with five loads or more. {len(explained)} are"
+        f" explained; in {len(cells)} the same version was slower again. {' '.join(parts)} Each of"
+        f" these causes is at least {LEAST} of the difference, so a cell may have several."
+        f" *Confirmed*: the slower trial ran once more with a limit lifted, such as without losses."
+        f" It took less time, and at least {gone} of that cause's time was gone"
         f" ([which cells]({results}#why-http2-and-http3-differ))."
     )
 
