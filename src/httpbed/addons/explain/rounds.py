@@ -152,10 +152,8 @@ class Rounds:
         """
         if not self.receiver.is_request(answer):
             return False
-        is_none, in_flight = (
-            self.receiver.is_no_acknowledgement(answer),
-            self.unknown_before(packet),
-        )
+        is_none = self.receiver.is_no_acknowledgement(answer)
+        in_flight = self.unknown_before(packet)
         if self.transfer.has_small_answers:
             return is_none or not (in_flight or self._is_full_packet(packet - 1))
         return is_none and not in_flight
@@ -312,13 +310,13 @@ class Rounds:
         """Since when the window was full that held each packet; FAR for one that none held."""
         full = list[int]()
         for packet, (sent, answer) in enumerate(zip(self.data.sent, self.prompting, strict=True)):
-            heard = self.answers.arrived[answer]
-            in_flight = self.known[:packet] >= heard
-            is_repairing = in_flight.any() and self.in_recovery(sent)
-            if answer < 0 or not (is_repairing or self._leaves_no_room(in_flight, packet)):
+            if answer < 0:
                 full.append(FAR)
-            else:
-                full.append(min(full[-1], int(self.data.sent[packet - 1])))
+                continue
+            in_flight = self.known[:packet] >= self.answers.arrived[answer]
+            is_repairing = in_flight.any() and self.in_recovery(sent)
+            is_full = is_repairing or self._leaves_no_room(in_flight, packet)
+            full.append(min(full[-1], int(self.data.sent[packet - 1])) if is_full else FAR)
         return full
 
     def _leaves_no_room(self, in_flight: np.ndarray, packet: int) -> bool:
