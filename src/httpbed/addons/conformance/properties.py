@@ -125,8 +125,6 @@ def median_of(values: Iterable[float | None]) -> float | None:
 Bounds = tuple[float, float]
 OPEN: Bounds = (-math.inf, math.inf)
 """Of a figure that nothing bounds."""
-INITIAL_PACKETS = 10
-"""RFC 6928 and RFC 9002 (7.2); each acknowledged packet of the handshake adds one."""
 
 BACK_OFF: Mapping[Control, Bounds] = {
     "reno": (0.44, 0.56),
@@ -247,11 +245,11 @@ def _strained(trials: Iterable[SenderTransfer]) -> bool:
 
 
 def _first_flight(transfers: Transfers) -> PropertyResult:
-    """Count the first flight: RFC 6928's, and a packet for each of the handshake before it."""
+    """Count the first flight."""
     trials = transfers.in_network("start")
     seen = [behaviour.first_flight(transfer.flight) for transfer in trials]
-    before = [behaviour.packets_before_data(transfer.flight) for transfer in trials]
-    bounds = (0, INITIAL_PACKETS + max(before, default=0))
+    most = [behaviour.largest_first_flight(transfer.flight) for transfer in trials]
+    bounds = (0, max(most, default=behaviour.INITIAL_PACKETS))
     return within("initial window", seen, bounds, "packets", strained=_strained(trials))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -63,8 +65,17 @@ def test_acknowledgements_do_not_widen_the_first_flight() -> None:
     )
     known_s = np.concatenate((early + 0.1, ideal.known_s))
     seen = Flight(whole, known_s, ideal.full_bytes, ideal.rtt_s)
-    assert behaviour.packets_before_data(seen) == 1
+    assert behaviour.largest_first_flight(seen) == 11
     assert behaviour.first_flight(seen) == 10
+
+
+@pytest.mark.parametrize(("full_bytes", "most"), [(1500, 10), (1472, 10), (1248, 12), (1228, 12)])
+def test_the_initial_window_is_ten_packets_or_its_bytes(full_bytes: int, most: int) -> None:
+    """Ten of TCP's, and as many of QUIC's small ones as RFC 9002's bytes hold."""
+    sender = Ideal(lasts_s=1.0).transfer()
+    sizes = np.full(len(sender.packets), full_bytes)
+    packets = dataclasses.replace(sender.packets, bytes=sizes)
+    assert behaviour.largest_first_flight(dataclasses.replace(sender, packets=packets)) == most
 
 
 @pytest.mark.parametrize("faster", [False, True])
