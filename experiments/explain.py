@@ -38,13 +38,13 @@ PAGE = KEPT.with_name("README.md")
 STUDIES = (
     "liu2024/single-stream",
     "liu2024/multi-stream",
-    "liu2024/migration",
     "ranjan2019/pages",
     "liu2024/pages",
     "biswal2016/sites",
     "biswal2016/networks",
     "biswal2016/grid",
 )
+"""Those of liu2024/migration are not divided: their client has two links."""
 DIFFERS = 0.1
 """Relative difference of the medians from which on a cell is explained."""
 MIN_LOADS = 5
