@@ -15,12 +15,16 @@ exit code is 1 if a verdict is the opposite of a published one.
 
 from __future__ import annotations
 
+import signal
+import sys
+
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback, from the first import on
+
 import argparse
 import json
 import re
-import signal
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -104,6 +108,16 @@ class ComparedValues:
 def main(words: Sequence[str] | None = None) -> int:
     """Run, judge and compare; return the exit code."""
     chosen = _arguments(words)
+    try:
+        opposite = _opposite(chosen)
+    except OSError as error:
+        print(f"{error}; {REPRODUCED} must be a folder that you may write to", file=sys.stderr)
+        return 2
+    return 1 if opposite else 0
+
+
+def _opposite(chosen: argparse.Namespace) -> int:
+    """Reproduce what is chosen; return how many verdicts are the opposite of a published one."""
     opposite = 0
     for experiment in experiments(chosen.study):
         published = PUBLISHED / experiment.parent.name / experiment.stem
@@ -121,7 +135,7 @@ def main(words: Sequence[str] | None = None) -> int:
             print(line)
         if published.is_dir():
             print(compared_values(published, campaign), flush=True)
-    return 1 if opposite else 0
+    return opposite
 
 
 def selection_of(published: Path, scale: str | None = None) -> Selection:
@@ -170,18 +184,24 @@ def reproduced(
 
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
-    known = sorted({path.parent.name for path in experiments(None)})
-    options = argparse.ArgumentParser(prog="make reproduce", description=__doc__)
-    options.add_argument("--study", choices=known)
-    options.add_argument("--scale", choices=SCALES)
-    options.add_argument("--seed", type=_seed, metavar="NUMBER|published")
-    return options.parse_args(words)
-
-
-def _seed(text: str) -> str:
-    if text != PUBLISHED_SEED and not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor {PUBLISHED_SEED!r}")
-    return text
+    studies = sorted({path.parent.name for path in experiments(None)})
+    known = {"study": studies, "scale": SCALES, "seed": (PUBLISHED_SEED,)}
+    stated = {name: ", ".join(values) for name, values in known.items()}
+    stated["seed"] += ", or a number"
+    options = argparse.ArgumentParser(
+        "make reproduce", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, values in stated.items():
+        options.add_argument(f"--{name}", help=values)
+    chosen = options.parse_args(words)
+    mistakes = [
+        f"{name.upper()}: {value!r} is none of: {stated[name]}\n"
+        for name, value in vars(chosen).items()
+        if value and value not in known[name] and not (name == "seed" and value.isdecimal())
+    ]
+    if mistakes:
+        options.exit(2, "".join(mistakes))
+    return chosen
 
 
 def experiments(study: str | None) -> list[Path]:
@@ -340,8 +360,4 @@ def _values(observations: pa.Table, metric: str) -> pa.Table:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted; the same command continues\n")
-        sys.exit(128 + signal.SIGINT)
+    sys.exit(main())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +68,45 @@ def test_an_interrupted_run_ends_in_order(
     assert isinstance(ended.value, SystemExit)
     assert ended.value.code == 128 + number
     assert [*tmp_path.rglob("*.ended")]
+
+
+def script(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the script as make does."""
+    command = [sys.executable, reproduce.__file__, *words]
+    env = os.environ | environment
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def test_an_interrupt_during_the_imports_gives_no_traceback(tmp_path: Path) -> None:
+    """They take up to a second."""
+    stub = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"
+    (tmp_path / "pyarrow.py").write_text(stub)
+    ended = script("--study", "ranjan2019", PYTHONPATH=str(tmp_path))
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+
+
+def test_every_mistake_is_reported_at_once() -> None:
+    """Each with its place, the value and what is known."""
+    ended = script("--study", "zhang", "--scale", "small", "--seed=-5")
+    assert ended.returncode == 2
+    lines = ended.stderr.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["STUDY", "SCALE", "SEED"]
+    for line, value, known in zip(
+        lines, ["zhang", "small", "-5"], ["zhang2023", "smoke", "published"], strict=True
+    ):
+        assert repr(value) in line
+        assert known in line
+
+
+def test_a_place_that_cannot_be_written_gives_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The message names it."""
+    place = tmp_path / "reproduced"
+    place.touch()
+    monkeypatch.setattr(reproduce, "REPRODUCED", place)
+    assert reproduce.main(["--study", "ranjan2019", "--scale", "smoke"]) == 2
+    assert str(place) in capsys.readouterr().err
 
 
 def test_claims_that_cannot_be_judged_end_the_script(
