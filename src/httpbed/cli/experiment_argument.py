@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -440,6 +440,13 @@ def load(
         for mistake in further
     )
     return loaded, known
+
+
+def placed(mistakes: Iterable[Mistake], file: Path) -> Iterator[Mistake]:
+    """Name the file of mistakes, where a verb reads more than one."""
+    for mistake in mistakes:
+        place = str(file) if mistake.place == WHOLE_FILE else f"{file}: {mistake.place}"
+        yield replace(mistake, place=place)
 
 
 def text(file: Path) -> str:

@@ -115,6 +115,8 @@ def _table(
     from httpbed.store import query
 
     form, mistakes = table_files.JSON if as_json else kind or "csv", [*_several(directories)]
+    if as_json and kind:
+        mistakes.append(Mistake("--json", f"contradicts --format {kind}", "give one of them"))
     if output is not None:
         with collected(mistakes):
             output_file.require(output, table_files.FILES[form])

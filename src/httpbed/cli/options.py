@@ -53,9 +53,18 @@ class NamedPath(click.Path):
 PATH = NamedPath()
 
 
-def output_option(text: str, *, metavar: str | None = "DIR") -> Callable[[Any], Any]:
-    """Return ``-o`` with this help: where a verb writes."""
-    return click.option("-o", "--output", type=PATH, metavar=metavar, help=text)
+def output_option(
+    text: str, *, metavar: str | None = "DIR", check: Check | None = None
+) -> Callable[[Any], Any]:
+    """Return ``-o`` with this help: where a verb writes.
+
+    Args:
+        text: The help.
+        metavar: What the help calls the value.
+        check: Finds what is wrong with the place, to report it beside other mistakes.
+    """
+    kind = CheckedPath(check) if check else PATH
+    return click.option("-o", "--output", type=kind, metavar=metavar, help=text)
 
 
 def metric_option(function: Callable[..., Any]) -> Callable[..., Any]:

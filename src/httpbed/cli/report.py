@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake, require_none, visible
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none, visible
 from httpbed.cli import options, output_file
 from httpbed.cli.echo import echo
 from httpbed.cli.options import (
     CAMPAIGN,
     FORMATS,
-    PATH,
     VIEWS,
+    CheckedPath,
     OneOf,
     factor_levels,
     format_mistakes,
@@ -26,7 +26,7 @@ from httpbed.cli.options import (
     meant_level,
 )
 from httpbed.cli.verb import verb
-from httpbed.store import layout
+from httpbed.store import campaign, layout
 
 if TYPE_CHECKING:  # slow, and not for --help
     from httpbed.experiment.experiment import Experiment
@@ -49,6 +49,34 @@ def _base(context: click.Context, _: click.Parameter, words: Iterable[str]) -> d
     return base
 
 
+def read_stated(file: Path) -> Experiment:
+    """Read the experiment in a file.
+
+    Raises:
+        ConfigError: With every mistake.
+    """
+    from httpbed.cli import experiment_argument
+    from httpbed.experiment import parser
+
+    read = parser.read_valid(experiment_argument.text(file))
+    if read.experiment is None:
+        raise ConfigError(experiment_argument.placed(read.mistakes, file))
+    return read.experiment
+
+
+def _stated(file: Path, context: click.Context) -> None:
+    del context
+    read_stated(file)
+
+
+STATED = CheckedPath(_stated)
+"""A file whose figures or claims replace a campaign's own."""
+
+
+def _of_report(output: Path, context: click.Context) -> None:
+    output_file.require_report(context.params.get("directory") or Path(), output)
+
+
 @verb("report")
 @click.argument("directory", metavar="DIR", type=CAMPAIGN)
 @json_option
@@ -60,7 +88,9 @@ def _base(context: click.Context, _: click.Parameter, words: Iterable[str]) -> d
     help="What is printed. text: tables for a terminal. markdown: tables for a pull request or a"
     " paper's repository, without an HTML report. json: the findings, as --json.  [default: text]",
 )
-@options.output_option("The HTML report's file; default: report.html in DIR.", metavar="FILE")
+@options.output_option(
+    "The HTML report's file; default: report.html in DIR.", metavar="FILE", check=_of_report
+)
 @options.metric_option
 @click.option(
     "--base",
@@ -72,7 +102,7 @@ def _base(context: click.Context, _: click.Parameter, words: Iterable[str]) -> d
 @click.option(
     "--experiment",
     "experiment_file",
-    type=PATH,
+    type=STATED,
     metavar="FILE",
     help="Draw the figures and judge the claims that FILE states instead of the campaign's own.",
 )
@@ -116,7 +146,6 @@ def command(
     """
     # Statistics and plotting take a second to import, and --help needs neither.
     from httpbed.results import findings
-    from httpbed.store import query
 
     chosen = {
         "-o": output,
@@ -128,16 +157,22 @@ def command(
     for view in VIEWS.provided():
         if option := view.asked_by(viewed):
             without = {**chosen, "--trial": trial, "--format": form}
-            _refuse(option, [name for name, value in without.items() if value])
+            _refuse(option, [name for name, value in without.items() if value], directory)
             view.show(directory, viewed, as_json=as_json)
             return
-    _require_compatible(form, chosen, trial, as_json=as_json)
+    mistakes, stated = [*_incompatible(form, chosen, trial, as_json=as_json)], None
     form = "json" if as_json else form or "text"
-    if trial is not None:
-        output_file.require_own_figures(directory)
-    elif form != "markdown":
-        output_file.require_report(directory, output)
-    results = query.read(directory)
+    with collected(mistakes):
+        if trial is not None:
+            output_file.require_own_figures(directory)
+        elif form != "markdown":
+            output_file.require_report(directory, output)
+    if experiment_file is not None:
+        with collected(mistakes):
+            stated = read_stated(experiment_file)
+    with collected(mistakes):
+        results, *others = options.read_campaigns([directory, *beside])
+    require_none(mistakes)
     if trial is not None:
         _one_trial(results, trial, as_json=form == "json")
         return
@@ -145,31 +180,22 @@ def command(
     base = {
         name: meant_level(level, factors.get(name, ())) or level for name, level in base.items()
     }
-    if experiment_file is not None:
-        results = _with_tables_of(results, experiment_file)
-    results = replace(results, beside=tuple(map(query.read, beside)))
-    show(results, findings.find(results, metric, base), form, output, as_pdf=True)
+    if experiment_file is not None and stated is not None:
+        with collected(mistakes):
+            results = _with_tables_of(results, stated, experiment_file)
+    with collected(mistakes):
+        found = findings.find(results, metric, base)
+    require_none(mistakes)
+    show(replace(results, beside=tuple(others)), found, form, output, as_pdf=True)
 
 
-def _refuse(option: str, given: Iterable[str]) -> None:
+def _refuse(option: str, given: Iterable[str], directory: Path) -> None:
     """Raise ConfigError with every option that has no effect beside an option that shows a view."""
     reason = f"has no meaning with {option}"
-    require_none([Mistake(name, reason, "leave one of them out") for name in given])
-
-
-def read_stated(file: Path) -> Experiment:
-    """Read the experiment in a file.
-
-    Raises:
-        ConfigError: With every mistake.
-    """
-    from httpbed.cli import experiment_argument
-    from httpbed.experiment import parser
-
-    read = parser.read_valid(experiment_argument.text(file))
-    if read.experiment is None:
-        raise ConfigError(read.mistakes)
-    return read.experiment
+    mistakes = [Mistake(name, reason, "leave one of them out") for name in given]
+    with collected(mistakes):
+        campaign.open_existing(directory)
+    require_none(mistakes)
 
 
 def require_fit(table: StatedTable, stated: Experiment, results: Results, file: Path) -> None:
@@ -201,7 +227,7 @@ def require_fit(table: StatedTable, stated: Experiment, results: Results, file: 
     require_none(mistakes)
 
 
-def _with_tables_of(results: Results, file: Path) -> Results:
+def _with_tables_of(results: Results, stated: Experiment, file: Path) -> Results:
     """Return a campaign's results with the tables of a file in place of its own.
 
     The file's citation and scales come with them, because claims and figures are a publication's.
@@ -211,7 +237,7 @@ def _with_tables_of(results: Results, file: Path) -> Results:
     """
     from httpbed.experiment.stated_tables import STATED_TABLES
 
-    stated, whole = read_stated(file), results.stated_experiment
+    whole = results.stated_experiment
     given = {
         table: tables
         for table in STATED_TABLES.provided()
@@ -250,29 +276,25 @@ def show(
         echo(json.dumps(publish.summary(results, findings, path), indent=1))
 
 
-def _require_compatible(
+def _incompatible(
     form: str | None, chosen: Mapping[str, object], trial: str | None, *, as_json: bool
-) -> None:
-    """Raise ConfigError with every option that would be without effect."""
-    mistakes = [*format_mistakes(form, as_json=as_json)]
+) -> Iterator[Mistake]:
+    """Yield a mistake for every option that would be without effect."""
+    yield from format_mistakes(form, as_json=as_json)
     given = [name for name, value in chosen.items() if value]
     if trial is not None:
         reason = "has no meaning with --trial, which shows one trial as it was"
-        mistakes += [Mistake(name, reason, "leave one of them out") for name in given]
+        yield from (Mistake(name, reason, "leave one of them out") for name in given)
     if form == "markdown":
         remedies = {
             "-o": "redirect what is printed: > FILE",
             "--experiment": "leave one of them out",
         }
-        mistakes += [
-            Mistake(name, "--format markdown writes no HTML report and no figures", remedy)
-            for name, remedy in remedies.items()
-            if name in given
-        ]
+        reason = "--format markdown writes no HTML report and no figures"
+        yield from (Mistake(name, reason, remedies[name]) for name in given if name in remedies)
     if form == "markdown" and trial is not None:
         reason = "--format markdown prints tables of all trials"
-        mistakes.append(Mistake("--trial", reason, "use --format text or json"))
-    require_none(mistakes)
+        yield Mistake("--trial", reason, "use --format text or json")
 
 
 def _one_trial(results: Results, trial: str, *, as_json: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -122,9 +121,7 @@ def _experiments(files: tuple[Path, ...]) -> tuple[dict[str, Experiment], list[M
             mistakes += error.mistakes
             continue
         if read.experiment is None or read.mistakes:
-            mistakes += (
-                replace(mistake, place=f"{path}: {mistake.place}") for mistake in read.mistakes
-            )
+            mistakes += experiment_argument.placed(read.mistakes, path)
         else:
             experiments[read.experiment.name] = read.experiment
     return experiments, mistakes

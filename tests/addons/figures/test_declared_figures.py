@@ -173,6 +173,7 @@ def test_a_cdf_of_ratios_has_one_value_for_each_combination() -> None:
     assert [xs(line)[1:3] for line in curves] == [[2.0, 2.0], [0.5, 0.5]]
     assert published(axes) == [(1.0, 60.0)]
     assert "n = 2" in heading(plot)
+    assert "losses" in axes.figure.get_supylabel()
 
 
 def test_every_item_of_a_trial_is_a_value_of_a_cdf() -> None:

@@ -12,7 +12,8 @@ import click
 
 from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.cli.echo import echo
-from httpbed.cli.options import CAMPAIGN, PATH, json_option, read_campaigns
+from httpbed.cli.options import CAMPAIGN, json_option, read_campaigns
+from httpbed.cli.report import STATED, read_stated, require_fit
 from httpbed.cli.verb import verb
 
 if TYPE_CHECKING:  # slow, and not for --help
@@ -26,7 +27,7 @@ if TYPE_CHECKING:  # slow, and not for --help
 @click.option(
     "--experiment",
     "file",
-    type=PATH,
+    type=STATED,
     metavar="FILE",
     help="Judge the claims of this file, such as ones that were written after the run.",
 )
@@ -44,7 +45,6 @@ def command(*, directories: tuple[Path, ...], file: Path | None, as_json: bool) 
     # Reading and judging take half a second to import, which --help need not wait for.
     from httpbed.addons.claims import claims_report as claims
     from httpbed.addons.claims import judging
-    from httpbed.cli.report import read_stated
     from httpbed.report import terminal
 
     mistakes, stated = list[Mistake](), None
@@ -115,7 +115,6 @@ def _claims(
         ConfigError: There are none, or the file's claims do not fit the campaign.
     """
     from httpbed.addons.claims.claim_checking import TABLE
-    from httpbed.cli.report import require_fit
     from httpbed.experiment import parser
 
     claims = stated.claims if stated else _own(results)

@@ -52,7 +52,10 @@ def _option(option: PlacedOption) -> Callable[[Any], Any]:
 @click.option(
     "--seed", metavar="N", default="1", show_default=True, help="Seed of everything random."
 )
-@options.output_option("The campaign's folder; default: compare- and a digest of the options.")
+@options.output_option(
+    "The campaign's folder; default: compare- and a digest of the options.",
+    check=lambda output, context: _require_place(output, context.params.get("clock")),
+)
 @jobs_option("Trials side by side, as for httpbed run.")
 @experiment_argument.choosing_clock_option(
     (*get_args(ClockWord), BOTH),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -342,5 +343,5 @@ def _page(text: str) -> str | dict[str, str]:
 def _number(text: str) -> str | int:
     """Read a count; another text stays as it is, and loading the experiment refuses it."""
     digits = text.removeprefix("-")
-    # TOML's own bound
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else text
+    is_count = digits.isascii() and digits.isdigit()
+    return int(text) if is_count and len(digits) < sys.int_info.default_max_str_digits else text

@@ -92,8 +92,14 @@ def _name_missing(
 def _what(placed: PlacedFigure) -> str:
     stated = placed.stated
     if stated.over:
-        return f"{title(stated.over[0])}s" if len(stated.over) == 1 else "combinations"
+        return _plural(title(stated.over[0])) if len(stated.over) == 1 else "combinations"
     return "items" if stated.shows_items else "trials"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("ss"):
+        return f"{noun}es"
+    return noun if noun.endswith("s") else f"{noun}s"
 
 
 def _limits(
