@@ -66,6 +66,15 @@ def test_the_dictionary_names_exactly_the_columns_of_both_files(folder: Path) ->
         assert [ARROW_TYPES[field["type"]] for field in fields] == table.schema.types
 
 
+def test_the_parquet_file_has_units_and_descriptions(folder: Path) -> None:
+    """As metadata of its fields, so that it can be read alone."""
+    schema = pq.read_schema(folder / "trials.parquet")
+    for field in package(folder)["resources"][1]["schema"]["fields"]:
+        metadata = schema.field(field["name"]).metadata
+        assert metadata[b"description"].decode() == field["description"]
+        assert metadata.get(b"unit", b"").decode() == field.get("unit", "")
+
+
 def test_every_cell_of_the_csv_file_is_of_its_type(folder: Path) -> None:
     """By the lexical forms of Table Schema; missing values are empty."""
     kinds = {

@@ -41,8 +41,10 @@ def write(table: pa.Table, file: IO[bytes], kind: str) -> None:
     elif kind == "csv":
         pa.csv.write_csv(_for_csv(table), file)
     else:
-        # Without Arrow's own schema, readers see texts where the table has dictionaries of texts.
-        pa.parquet.write_table(table, file, store_schema=False)
+        # Arrow's own schema has the fields' descriptions. Without it, readers see texts where the
+        # table has dictionaries of texts.
+        is_plain = not any(map(pa.types.is_dictionary, table.schema.types))
+        pa.parquet.write_table(table, file, store_schema=is_plain)
     file.flush()
 
 
