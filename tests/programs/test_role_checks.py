@@ -161,6 +161,22 @@ def test_what_is_stated_for_tcp_sockets_is_a_mistake_over_http_3(version: str, p
     assert len(result(stated)) == places
 
 
+@pytest.mark.parametrize(
+    ("version", "upstream", "refused"), [("2", "3", False), ("3", "2", False), ("3", "3", True)]
+)
+def test_what_is_stated_for_tcp_sockets_is_a_mistake_of_a_proxy_without_any(
+    version: str, upstream: str, *, refused: bool
+) -> None:
+    """One hop over TCP is enough."""
+    window = {"tcp_initial_window": 32, "http_version": upstream}
+    stated = cast(
+        {"implementation": "curl", "http_version": version},
+        {"implementation": "nginx"},
+        proxies=[{"implementation": "envoy", **window}],
+    )
+    assert ("roles.proxies[0].tcp_initial_window" in result(stated)) == refused
+
+
 def test_a_proxy_cannot_serve_a_recorded_page() -> None:
     """Each origin has its own name and certificate, which a proxy does not have."""
     stated = cast(

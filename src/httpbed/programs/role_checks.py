@@ -274,8 +274,9 @@ def _control_mistakes(assigned: _RoleAssignment, recipe: Recipe) -> Iterator[Tab
 
 
 def _tcp_mistakes(assigned: _RoleAssignment) -> Iterator[TableProblem]:
-    """Yield a mistake for a key of TCP sockets, if a client or server speaks QUIC."""
-    if assigned.role == "proxy" or assigned.transport == "tcp":
+    """Yield a mistake for a key of TCP sockets, if the program has none: it speaks only HTTP/3."""
+    versions = {assigned.http_version, assigned.upstream_http_version} - {None}
+    if versions != {"3"}:
         return
     for name in OF_TCP:
         if assigned.document.get(name) is not None:
