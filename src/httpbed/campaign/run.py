@@ -158,12 +158,14 @@ def timed(
 ) -> float:
     """Run every trial that a campaign lacks; return the seconds from the first start to the end.
 
+    Nothing resumes a run whose time was broken off, so an interrupt ends it at once.
+
     Raises:
         HostError: This machine cannot run trials.
     """
     with opened(ready, directory, jobs=jobs, say=say) as work:
         began = time.monotonic()
-        work.finish(tell=tell)
+        replace(work, is_kept=False).finish(tell=tell)
         return time.monotonic() - began
 
 

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import stored_campaigns
 from campaigns import VERSIONS, Ending, Ends, campaign
 from httpbed.addons.audit import audit_session
 from httpbed.addons.audit.audit_session import Audit
+from httpbed.campaign import executor
+from httpbed.campaign import run as campaign_run
+from httpbed.campaign.executor import Work
+from httpbed.campaign.settings import ONE
 from httpbed.experiment.factorial import TreatmentKey
 from httpbed.report.terminal import console
 from httpbed.results.log_ratio import EQUIVALENCE_MARGIN as MARGIN
@@ -139,3 +147,21 @@ def shown(found: Audit) -> str:
     stream = io.StringIO()
     audit_session.show(found, campaign(times(1), TEXT).experiment, "auto", console(stream))
     return stream.getvalue()
+
+
+def test_an_interrupt_breaks_off_the_trials_of_an_audit_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing resumes an audit, so no verdict would use them."""
+    kept = list[bool]()
+
+    async def execute(*_: object, is_kept: bool, **__: object) -> list[Work]:
+        kept.append(is_kept)
+        return []
+
+    monkeypatch.setattr(executor, "execute", execute)
+    setup: Any = SimpleNamespace(files={})
+    ready = campaign_run.Prepared(stored_campaigns.loaded(), setup, stored_campaigns.manifest())
+    campaign_run.timed(ready, tmp_path / "run", jobs=ONE, tell=print, say=print)
+    assert kept
+    assert not any(kept)
