@@ -195,7 +195,7 @@ def test_claims_need_fixed_numbers_of_blocks() -> None:
     [
         ("{ max = 9 }", "replicates.until: is missing"),
         ('{ min = 9, max = 6, until = "ci 5 %" }', "min = 9 is more than max = 6"),
-        ('{ max = 9, until = "soon" }', 'does not have the form "ci 5 %"'),
+        ('{ max = 9, until = "soon" }', 'write it like "ci 5 %"'),
         ('{ max = 9, until = "ci 5 %", most = 3 }', "unknown key"),
         ("0", "replicates"),
         ('"5"', "replicates"),

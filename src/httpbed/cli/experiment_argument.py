@@ -106,7 +106,8 @@ def _executable(option: str, word: str) -> tuple[str, str]:
     """
     name, equals, path = word.partition("=")
     if not (name and equals and path):
-        raise ConfigError([Mistake(option, f"{word!r} does not have the form NAME=PATH")])
+        reason = f"{word!r} does not have the form NAME=PATH"
+        raise ConfigError([Mistake(option, reason, "write for example curl=./curl")])
     if "/" in path:
         return name, str(Path(path).expanduser().absolute())
     if Path(path).is_file():
@@ -285,8 +286,9 @@ class JobsType(click.ParamType[Parallelism]):
         if value == AUTO:
             return settings.adapted_parallelism()
         if not value.isdecimal() or not 1 <= int(value) <= MAX_JOBS:
-            reason = f"{value!r} is neither a number from 1 to {MAX_JOBS} nor {AUTO}"
-            raise RejectedValueError(reason)
+            reason = f"{value!r} is no number of trials"
+            remedy = f"write a whole number from 1 to {MAX_JOBS}, or {AUTO}"
+            raise RejectedValueError(reason, remedy)
         return Parallelism(int(value))
 
 

@@ -47,7 +47,11 @@ class NamedPath(click.Path):
         """Return the path."""
         if value == "":
             raise RejectedValueError("is empty", "name a file or a folder; . is this folder")
-        return super().convert(value, param, ctx)
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            reason = error.message.rstrip(".")
+            raise RejectedValueError(reason, "name one that exists and can be read") from None
 
 
 PATH = NamedPath()

@@ -51,13 +51,12 @@ def parse_width(text: str) -> float:
     Raises:
         RejectedValueError: The text is none, or the share is not above 0 % and below 100 %.
     """
-    match = _WIDTH.fullmatch(text)
+    match, remedy = _WIDTH.fullmatch(text), 'write it like "ci 5 %"'
     if match is None:
-        raise RejectedValueError(f'{text!r} does not have the form "ci 5 %"')
+        raise RejectedValueError(f"{text!r} is no width of an interval", remedy)
     share = units.parse_share(match["share"])
     if not 0 < share < 1:
-        reason = f"{match['share']} is not above 0 % and below 100 %"
-        raise RejectedValueError(reason, 'write it like "ci 5 %"')
+        raise RejectedValueError(f"{match['share']} is not above 0 % and below 100 %", remedy)
     return share
 
 

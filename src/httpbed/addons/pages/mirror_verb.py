@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 
-from httpbed.base.errors import Mistake, collected, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.base.units import format_count
 from httpbed.cli.echo import echo, say
 from httpbed.cli.experiment_argument import catalog
@@ -18,14 +18,52 @@ from httpbed.cli.verb import verb
 from httpbed.store import campaign_folder
 
 
+def _address(context: click.Context, parameter: click.Parameter, address: str) -> str:
+    del context, parameter
+    if not address.startswith(("http://", "https://")):
+        serve = "serve it with python3 -m http.server, and give http://127.0.0.1:8000/"
+        remedy = (
+            serve if address and Path(address).is_dir() else "begin it with http:// or https://"
+        )
+        raise ConfigError([Mistake(address or "URL", "is no address of a page", remedy)])
+    if not _has_host(address):
+        reason = "names no host, or a port that does not exist"
+        raise ConfigError([Mistake(address, reason, "write it as https://HOST/PATH")])
+    return address
+
+
+def _has_host(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number up to 65535, or half an IPv6 address
+        return False
+
+
+def _new_file(context: click.Context, parameter: click.Parameter, output: Path) -> Path:
+    """Return where a recording, which may take a minute, is written."""
+    del context, parameter
+    mistakes = list[Mistake]()
+    if output.suffix != ".har":
+        remedy = f"write -o {output}.har"
+        mistakes.append(Mistake(str(output), "is not the name of a HAR file", remedy))
+    elif os.path.lexists(output):
+        mistakes.append(Mistake(str(output), "exists already", "choose another with -o"))
+    with collected(mistakes):
+        campaign_folder.require_writable(output.parent)
+    require_none(mistakes)
+    return output
+
+
 @verb("mirror")
-@click.argument("address", metavar="URL")
+@click.argument("address", metavar="URL", callback=_address)
 @click.option(
     "-o",
     "--output",
     metavar="PATH",
     type=PATH,
     required=True,
+    callback=_new_file,
     help="The new HAR file.",
 )
 @click.option(
@@ -52,10 +90,6 @@ def command(
     """
     from httpbed.addons.pages.mirror import mirrored_page  # not for --help
 
-    mistakes = [*_mistakes(address, output)]
-    with collected(mistakes):  # a recording may take a minute
-        campaign_folder.require_writable(output.parent)
-    require_none(mistakes)
     site = mirrored_page.mirror(address, output, catalog(()), time_limit, say)
     if as_json:
         about = {
@@ -69,27 +103,3 @@ def command(
     else:
         echo(f"{format_count(site.requests(), 'request')}, {site.weight() / 1000:.0f} kB")
         echo(f"page = {{ har = {json.dumps(str(output), ensure_ascii=False)} }}")
-
-
-def _mistakes(address: str, output: Path) -> Iterator[Mistake]:
-    if not address.startswith(("http://", "https://")):
-        serve = "serve it with python3 -m http.server, and give http://127.0.0.1:8000/"
-        remedy = serve if Path(address).is_dir() else "begin it with http:// or https://"
-        yield Mistake(address, "is no address of a page", remedy)
-    elif not _has_host(address):
-        yield Mistake(
-            address, "names no host, or a port that does not exist", "write it as https://HOST/PATH"
-        )
-    if output.suffix != ".har":
-        remedy = f"write -o {output}.har"
-        yield Mistake(str(output), "is not the name of a HAR file", remedy)
-    elif output.exists():
-        yield Mistake(str(output), "exists already", "choose another with -o")
-
-
-def _has_host(address: str) -> bool:
-    try:
-        parts = urlsplit(address)
-        return bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number up to 65535, or half an IPv6 address
-        return False
