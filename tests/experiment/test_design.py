@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from httpbed.experiment.design import design
+from httpbed.experiment.design import Difference, design
 from httpbed.experiment.document import SCENARIO_PARTS
 from httpbed.experiment.experiment import experiment_model
 from httpbed.experiment.trial import Trial
@@ -82,3 +83,16 @@ def test_an_experiment_without_factors_has_one_treatment() -> None:
     header = {"schema": 1, "name": "one", "question": "?", "replicates": 3, "seed": 1}
     made = design(experiment_model().model_validate(header), document)
     assert [trial.levels for trial in made] == [{}, {}, {}]
+
+
+@pytest.mark.parametrize(
+    ("key", "remedy"),
+    [
+        ("topology.links[0].rate.sha256", "restore the file that topology.links[0].rate names"),
+        ("topology.links[0].rate.mean", "restore the file that topology.links[0].rate names"),
+        ("topology.links[0].delay", "restore topology.links[0].delay"),
+    ],
+)
+def test_a_key_that_no_user_writes_is_not_to_be_restored(key: str, remedy: str) -> None:
+    """The digest and the mean rate of a trace come from its file."""
+    assert Difference(key, '"1"', '"2"').remedy == remedy

@@ -154,6 +154,10 @@ _ABSENT = object()
 CLOCK = "clock"
 
 
+OF_FILES = (".sha256", ".rate.mean")
+"""Keys that httpbed adds to a table with the name of a trace or a record."""
+
+
 @dataclass(frozen=True)
 class Difference:
     """A key with another value than before."""
@@ -172,6 +176,8 @@ class Difference:
         """The way back to the earlier version."""
         if self.key == CLOCK:  # the option decides, whatever the file says
             return f"give --clock {json.loads(self.before)}"
+        if self.key.endswith(OF_FILES):
+            return f"restore the file that {self.key.rpartition('.')[0]} names"
         return f"{'restore' if self.before else 'remove'} {self.key}"
 
 

@@ -49,7 +49,7 @@ def test_a_trace_may_be_as_slow_as_a_rate() -> None:
         (b"1\n\n2\n", "line 2: is blank"),
         (b"1\n2\n\n", "line 3: is blank"),
         (b"5\n4\n", "line 2: 4 ms follows 5 ms"),
-        (b"5\n4\n3\n2\n1\n", "and 1 more lines"),
+        (b"5\n4\n3\n2\n1\n", "and 1 more"),
         (b"0\n0\n", "ends at 0 ms"),
         (b"1\n-2\n", "line 2: '-2' is not a whole number"),
         (b"1.5\n", "'1.5' is not a whole number"),

@@ -37,6 +37,7 @@ MAX_NUMBER = 2**63 - 1
 """Largest number of a packet."""
 MAX_MISTAKES = 3
 """Number of mistakes in one file that a message lists; it counts the others."""
+_ANOTHER = "name another file"
 Lost = tuple[Sequence[int], Sequence[int]]
 
 
@@ -107,7 +108,8 @@ def _trace(lines: list[bytes]) -> TraceFacts:
         )
     mean_bit_s = len(times) * OPPORTUNITY_BYTES * 8 * 1000 // period_ms
     if mean_bit_s < SLOWEST_BIT_S:
-        raise FileError(f"delivers less than a packet a minute: {mean_bit_s} bit/s on average")
+        reason = f"delivers less than a packet a minute: {mean_bit_s} bit/s on average"
+        raise FileError(f"{reason}; {_ANOTHER}")
     return TraceFacts(mean_bit_s, float(gaps.max()) / 1e3)
 
 
@@ -203,7 +205,8 @@ def _refuse_lines(wrong: Iterable[tuple[int, str]]) -> None:
     listed = [f"line {number}: {reason}" for number, reason in islice(mistakes, MAX_MISTAKES)]
     more = sum(1 for _ in mistakes)
     if listed:
-        raise FileError("; ".join(listed) + (f"; and {more} more lines" if more else ""))
+        rest = [f"and {more} more"] if more else []
+        raise FileError("; ".join([*listed, *rest, "correct the file"]))
 
 
 def _shown(line: bytes) -> str:
@@ -239,7 +242,7 @@ class LinkFile:
             raise FileError(f"{path}: {error}") from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise FileError(f"{path}: cannot be read: {reason}") from None
+            raise FileError(f"{path}: cannot be read: {reason}; {_ANOTHER}") from None
         return cls(path, hashlib.sha256(content).hexdigest(), facts)
 
     def known(self) -> dict[str, str]:
@@ -253,7 +256,7 @@ class LinkFile:
 def _content(path: Path) -> bytes:
     """Read a regular file that is not too large; trials read it again, so a pipe will not do."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise FileError("is not a regular file")
+        raise FileError(f"is not a regular file; {_ANOTHER}")
     content = user_file.read(path, MAX_BYTES)
     if len(content) > MAX_BYTES:
         raise FileError(f"has more than {MAX_BYTES} bytes; cut it, a part will do")
@@ -320,7 +323,8 @@ class LinkFiles:
             return file
         demanded = reference.table.get("sha256", file.sha256)
         if demanded != file.sha256:
-            return f"is another file than the one meant: its SHA-256 is {file.sha256}"
+            reason = f"is another file than the one meant: its SHA-256 is {file.sha256}"
+            return f"{reason}; {_ANOTHER}"
         return ""
 
     def _look(self, reference: FileReference) -> LinkFile | str:
@@ -372,6 +376,6 @@ def _kept_file(file: LinkFile) -> Path:
     shutil.copyfile(file.path, name)
     if disk.sha256(Path(name)) != file.sha256:
         Path(name).unlink()
-        raise ConfigError([Mistake(str(file.path), "has changed while it was read")])
+        raise ConfigError([Mistake(str(file.path), "has changed while it was read", "try again")])
     Path(name).chmod(0o644)
     return Path(name).rename(path)
