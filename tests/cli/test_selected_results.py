@@ -41,4 +41,4 @@ def test_the_gate_refuses_a_selected_campaign(httpbed: Command, tmp_path: Path) 
 def test_the_report_notes_it(httpbed: Command, tmp_path: Path) -> None:
     """Beside the numbers that may be selected."""
     out = " ".join(httpbed("report", made(tmp_path / "c", selects=True))[1].split())
-    assert "12 of 12 trials of 3 have invalid attempts" in out
+    assert "12 of 12 trials of http_version 3 have invalid attempts" in out

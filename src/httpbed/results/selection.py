@@ -140,8 +140,11 @@ def _p_value(parts: Sequence[_Part]) -> float:
 
 def in_words(arm: SelectedArm) -> str:
     """Say in which way an arm's invalid attempts exceed the others'."""
+    levels = (
+        f"{name} {level}" if level[:1].isdigit() else level for name, level in arm.levels.items()
+    )
     return (
-        f"{arm.repeated} of {arm.trials} trials of {', '.join(arm.levels.values())} have invalid"
+        f"{arm.repeated} of {arm.trials} trials of {', '.join(levels)} have invalid"
         f" attempts, and {100 * arm.others:.0f} % of the others beside them, so its results may be"
         " selected"
     )
