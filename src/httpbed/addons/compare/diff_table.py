@@ -180,7 +180,7 @@ def notes(
     if unpaired:
         yield (
             f"{unpaired} of {len(differences)} treatments have no trial in common, so their blocks"
-            " are not paired; equal seeds and settings pair them"
+            " are not paired; equal blocks, seeds and settings pair them"
         )
     for name, count in zip("AB", alone, strict=True):
         if count:
