@@ -53,7 +53,8 @@ def _loaded(file: Path, context: click.Context) -> None:
     load(file, context.params.get("recipe_folders") or ())
 
 
-file_argument = click.argument("file", type=CheckedPath(_loaded))
+EXPERIMENT = CheckedPath(_loaded)
+file_argument = click.argument("file", type=EXPERIMENT)
 _PROGRAMS = "httpbed.programs"
 """Key of the ``--program`` values in a command's context."""
 _AGAINST = "httpbed.against"

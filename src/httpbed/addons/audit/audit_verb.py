@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
 
-from httpbed.base.errors import ConfigError, Mistake, require_none
+from httpbed.base.errors import ConfigError, Mistake, collected, require_none
 from httpbed.bed.machine import backend as backends
 from httpbed.bed.machine import scratch
 from httpbed.bed.machine.backend import Backend
@@ -18,16 +19,21 @@ from httpbed.campaign.settings import DesignOptions, Parallelism, RunSettings
 from httpbed.cli import experiment_argument, options, output_file
 from httpbed.cli.echo import command_line, echo, say
 from httpbed.cli.experiment_argument import AUTO, jobs_option
-from httpbed.cli.options import PATH, json_option
+from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 
+_new = partial(output_file.new_folder_mistakes, "-o")
+
 
 @verb("audit")
-@click.argument("file", type=PATH, required=False)
+@click.argument("file", type=experiment_argument.EXPERIMENT, required=False)
 @experiment_argument.scale_option
 @jobs_option("Trials side by side: a number, or auto.")
-@options.output_option("Keep the three runs as campaigns in this new folder.")
+@options.output_option(
+    "Keep the three runs as campaigns in this new folder.",
+    check=lambda path, _: require_none(_new(path)),
+)
 @options.link_backend_option
 @experiment_argument.recipes_option
 @json_option
@@ -54,20 +60,27 @@ def command(
     Exit codes: 0 side by side is as good as one at a time; 1 it is not, or nothing is settled; 2
     usage; 3 this machine cannot.
     """
-    _require(file, scale, output)
-    # Statistics take a second to import; mistakes are reported without them.
+    mistakes = list[Mistake]()
+    if scale and file is None:
+        reason = "the audit's own experiment has no scales"
+        mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
+    mistakes += _new(output)
+    # Statistics take a second to import, and --help needs none.
     from httpbed.addons.audit import audit_session
     from httpbed.cli.progress import Reporter
     from httpbed.report import terminal
 
-    catalog = experiment_argument.catalog(recipe_folders)
-    if file is None:
-        loaded = preparation.load(audit_session.text(), catalog)
-    else:
-        loaded, catalog = experiment_argument.load(file, recipe_folders, DesignOptions(scale=scale))
-    if loaded.experiment.clock == "virtual":
-        reason = "cannot be audited: in virtual time trials do not disturb each other"
-        raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
+    with collected(mistakes):
+        if file is None:
+            catalog = experiment_argument.catalog(recipe_folders)
+            loaded = preparation.load(audit_session.text(), catalog)
+        else:
+            design = DesignOptions(scale=scale)
+            loaded, catalog = experiment_argument.load(file, recipe_folders, design)
+        if loaded.experiment.clock == "virtual":
+            reason = "cannot be audited: in virtual time trials do not disturb each other"
+            raise ConfigError([Mistake("clock", reason, "audit an experiment with the real clock")])
+    require_none(mistakes)
     options = RunSettings(backend=backends.choose(backend), command=command_line())
     preparation.require_machine(loaded)
     controls = frozenset[str]() if file else audit_session.CONTROLS
@@ -81,16 +94,6 @@ def command(
         word = AUTO if audited.jobs.adapts else str(audited.jobs)
         audit_session.show(audit, loaded.experiment, word, terminal.console())
     context.exit(0 if audit.passed else 1)
-
-
-def _require(file: Path | None, scale: ScaleName | None, output: Path | None) -> None:
-    """Refuse options that contradict each other, and a folder that exists."""
-    mistakes = []
-    if scale and file is None:
-        reason = "the audit's own experiment has no scales"
-        mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
-    mistakes += output_file.new_folder_mistakes("-o", output)
-    require_none(mistakes)
 
 
 @contextmanager
