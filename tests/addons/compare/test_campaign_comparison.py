@@ -47,10 +47,11 @@ def test_pairs_find_what_the_spread_of_blocks_hides() -> None:
     assert unpaired.high > 1
 
 
-def test_what_certainly_differs_by_less_than_a_percent_is_equal() -> None:
-    """As in a report."""
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_what_certainly_differs_by_less_than_a_percent_is_equal(sign: int) -> None:
+    """As in a report, whether or not all blocks differ to one side."""
     old = dict.fromkeys(BLOCKS, 1.0)
-    new = {block: 1.0 + (-1) ** block / 1000 for block in BLOCKS}
+    new = {block: 1.0 + sign**block / 1000 for block in BLOCKS}
     assert compared(sample(old), sample(new)).change == "equal"
 
 

@@ -182,9 +182,11 @@ def _interval(ratio: LogRatio) -> tuple[float, float, float]:
 def _change(ratio: LogRatio | None, *, changed: bool) -> Change:
     if ratio is None:
         return "open"
+    if ratio.is_within(EQUAL_MARGIN, ERROR_RATE / 2):
+        return "equal"
     if changed:
         return "lower" if ratio.value < 0 else "higher"
-    return "equal" if ratio.is_within(EQUAL_MARGIN, ERROR_RATE / 2) else "open"
+    return "open"
 
 
 def significant(p_values: ArrayLike, rate: float) -> NDArray[np.bool_]:
