@@ -81,7 +81,7 @@ def test_json_on_standard_output(directory: Path) -> None:
         (["--format", "markdown", "-o", "r.html", "--json"], ["--json", "-o"]),
         (
             ["--format", "markdown", "--experiment", "e.toml", "--trial", "1/a"],
-            ["--experiment", "--experiment", "--trial"],
+            ["--experiment", "--experiment", "--trial", "e.toml"],
         ),
         (
             ["--trial", "1/a", "-o", "r.html", "--metric", "goodput", "--base", "loss=0 %"],
