@@ -68,6 +68,7 @@ def test_the_schema_rejects_what_the_parser_rejects(old: str, new: str) -> None:
     [
         ("replicates = 5", "replicates = inf", "replicates", "number"),
         ("replicates = 5", "replicates = true", "replicates", "number"),
+        ("seed = 20261121", "seed = 1\nclaim = true", "claim", "not true"),
         ("seed = 20261121", "seed = nan", "seed", "number"),
         ("seed = 20261121", 'seed = 1\ntime_limit = "0 s"', "time_limit", "must be more than 0"),
         ("seed = 20261121", 'seed = 1\ntime_limit = "99999 h"', "time_limit", " s or less"),

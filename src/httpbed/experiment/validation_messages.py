@@ -68,7 +68,9 @@ def _reason(detail: ErrorDetails) -> str:
     if kind == "value_error" or not message.startswith("must "):
         return message
     is_short = isinstance(value, str | int | float) and len(repr(value)) <= _LONGEST_VALUE
-    return f"{message}, not {value!r}" if is_short else message
+    # As TOML writes it.
+    shown = repr(value).lower() if isinstance(value, bool) else repr(value)
+    return f"{message}, not {shown}" if is_short else message
 
 
 def _expected(detail: ErrorDetails) -> str:
