@@ -26,6 +26,8 @@ the path's MTU and packets whose keys are discarded are sent beside the data and
 they widened flights of 10 packets of 1,200 bytes to 12 and 13."""
 UDP_BYTES = 28
 """Headers of UDP and IPv4."""
+LEAST_DATAGRAM = 1200
+"""Every path of QUIC carries datagrams of so many bytes (RFC 9000, section 14)."""
 ACK_BYTES = 150
 """A packet of at most this size holds only acknowledgements, which no window counts."""
 HELD_ROUNDS = 15
@@ -96,8 +98,10 @@ def largest_first_flight(flight: Flight) -> int:
         return INITIAL_PACKETS
     first, last = np.searchsorted(flight.packets.sent_s, [data.begin_s, data.end_s])
     before, sizes = flight.packets.bytes[:first], flight.packets.bytes[first:last]
-    usual = int(np.median(sizes[sizes > ACK_BYTES])) - UDP_BYTES
-    allowed = max(INITIAL_PACKETS, INITIAL_BYTES // usual)
+    larger = sizes[sizes > ACK_BYTES]
+    usual = int(np.median(larger)) - UDP_BYTES if larger.size else 0
+    # Many small packets beside full ones must not raise the number of full ones.
+    allowed = max(INITIAL_PACKETS, INITIAL_BYTES // max(usual, LEAST_DATAGRAM))
     return allowed + int(np.count_nonzero(before > ACK_BYTES))
 
 

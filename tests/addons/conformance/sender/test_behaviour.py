@@ -78,6 +78,16 @@ def test_the_initial_window_is_ten_packets_or_its_bytes(full_bytes: int, most: i
     assert behaviour.largest_first_flight(dataclasses.replace(sender, packets=packets)) == most
 
 
+@pytest.mark.parametrize(("full", "small_bytes"), [(33, 200), (0, 100)])
+def test_small_packets_do_not_raise_the_initial_window(full: int, small_bytes: int) -> None:
+    """More small packets than full ones, or only acknowledgements."""
+    sent_s = np.concatenate((np.arange(83) / 1e4, [0.1, 0.2]))
+    sizes = np.array([1500] * full + [small_bytes] * (83 - full) + [1500] * 2)
+    packets = Packets(sent_s, sent_s + 0.05, sizes, np.arange(len(sent_s)))
+    flight = Flight(packets, sent_s + 0.1, 1500, 0.1)
+    assert behaviour.largest_first_flight(flight) == 12
+
+
 @pytest.mark.parametrize("faster", [False, True])
 def test_either_curve_of_cubic_is_followed(*, faster: bool) -> None:
     """At short round trips, where the window is Reno's long after it is what it was."""
