@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 import reports
 from campaigns import VERSIONS, Ending, Ends, campaign, timed
 from declared_figures import HEAD, RATIO, SECONDS, SPREAD, drawn, heading, panels, usual
-from httpbed.addons.figures import figures_section, grid
+from httpbed.addons.figures import cdf, figures_section, grid
 from httpbed.addons.figures.figure_panels import PUBLISHED
 from httpbed.report.svg import INK, PALETTE
 from httpbed.results.findings import find
@@ -174,6 +174,14 @@ def test_a_cdf_of_ratios_has_one_value_for_each_combination() -> None:
     assert published(axes) == [(1.0, 60.0)]
     assert "n = 2" in heading(plot)
     assert "losses" in axes.figure.get_supylabel()
+
+
+@pytest.mark.parametrize(
+    ("noun", "several"), [("proxy", "proxies"), ("delay", "delays"), ("address", "addresses")]
+)
+def test_the_values_of_a_cdf_are_named_in_the_plural(noun: str, several: str) -> None:
+    """By the title of the factor that they are over."""
+    assert cdf.plural(noun) == several
 
 
 def test_every_item_of_a_trial_is_a_value_of_a_cdf() -> None:

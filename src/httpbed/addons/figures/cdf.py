@@ -92,13 +92,16 @@ def _name_missing(
 def _what(placed: PlacedFigure) -> str:
     stated = placed.stated
     if stated.over:
-        return _plural(title(stated.over[0])) if len(stated.over) == 1 else "combinations"
+        return plural(title(stated.over[0])) if len(stated.over) == 1 else "combinations"
     return "items" if stated.shows_items else "trials"
 
 
-def _plural(noun: str) -> str:
+def plural(noun: str) -> str:
+    """Return the plural of a factor's title."""
     if noun.endswith("ss"):
         return f"{noun}es"
+    if noun.endswith("y") and not noun.endswith(("ay", "ey", "oy", "uy")):
+        return f"{noun[:-1]}ies"
     return noun if noun.endswith("s") else f"{noun}s"
 
 
