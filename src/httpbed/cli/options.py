@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
+from click.core import ParameterSource
 
 from httpbed.base import units
 from httpbed.base.addon import Seam
 from httpbed.base.errors import ConfigError, Mistake, RejectedValueError, collected, require_none
 from httpbed.bed.machine.backend import Backend
+from httpbed.cli import output_file
 from httpbed.store import campaign_folder
 
 if TYPE_CHECKING:  # it imports pyarrow
@@ -69,6 +71,31 @@ def output_option(
     """
     kind = CheckedPath(check) if check else PATH
     return click.option("-o", "--output", type=kind, metavar=metavar, help=text)
+
+
+def new_folder_option(text: str) -> Callable[[Any], Any]:
+    """Return ``-o`` with this help, for a verb that makes a new folder."""
+
+    def check(folder: Path, _: click.Context) -> None:
+        require_none(output_file.new_folder_mistakes("-o", folder))
+
+    return output_option(text, check=check)
+
+
+def campaign_option(text: str, *, unless: str | None = None) -> Callable[[Any], Any]:
+    """Return ``-o`` with this help, for a verb that runs a campaign in the folder.
+
+    Args:
+        text: The help.
+        unless: The parameter of an option with which no campaign is run in the folder.
+    """
+
+    def check(folder: Path, context: click.Context) -> None:
+        # Beside a mistake, click leaves a private sentinel as the value of an absent option.
+        if not unless or context.get_parameter_source(unless) is not ParameterSource.COMMANDLINE:
+            campaign_folder.require_usable(folder)
+
+    return output_option(text, check=check)
 
 
 def metric_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from httpbed.base import user_file
-from httpbed.base.errors import ConfigError, Mistake
+from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.base.user_file import Kind
 from httpbed.store import layout
 
@@ -35,6 +35,7 @@ def require(output: Path, kind: Kind, *, option: str = "-o") -> None:
     if output.is_dir():
         raise _refusal(output, "is a folder", "name a file", option)
     if not output.parent.is_dir():
+        require_none(folder_mistakes(option, output.parent))
         raise _refusal(output, "its folder does not exist", "create it first", option)
     _require_foreign(output, "name another file", option)
     if reason := user_file.unlike(output, kind):

@@ -25,7 +25,7 @@ from httpbed.cli.experiment_argument import jobs_option
 from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.programs.catalog import Catalog
-from httpbed.store import attempts, campaign_folder
+from httpbed.store import attempts
 
 if TYPE_CHECKING:  # statistics, which a run begins without
     from httpbed.results.findings import Findings
@@ -40,10 +40,9 @@ if TYPE_CHECKING:  # statistics, which a run begins without
     "The clock of the trials; default: the experiment's own, else auto for page loads, else real."
     " auto is virtual if the machine is busy when the campaign begins.",
 )
-@options.output_option(
+@options.campaign_option(
     "The campaign's folder; default: the experiment's name, followed by the scale,"
-    " for-claims and blocks if given. An existing campaign is resumed or extended.",
-    check=lambda output, _: campaign_folder.require_usable(output),
+    " for-claims and blocks if given. An existing campaign is resumed or extended."
 )
 @jobs_option(
     "Trials side by side: a number, or auto for as many as do not disturb each other here; checks"

@@ -17,7 +17,7 @@ from httpbed.base.errors import ConfigError, Mistake, require_none
 from httpbed.store import layout
 from httpbed.store.layout import FILES, LINKS, LOCK
 
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 FROM_A_COPY = "restore what is missing from a copy"
 
 

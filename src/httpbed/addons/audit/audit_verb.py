@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import click
@@ -23,17 +22,12 @@ from httpbed.cli.options import json_option
 from httpbed.cli.verb import verb
 from httpbed.experiment.factorial import ScaleName
 
-_new = partial(output_file.new_folder_mistakes, "-o")
-
 
 @verb("audit")
 @click.argument("file", type=experiment_argument.EXPERIMENT, required=False)
 @experiment_argument.scale_option
 @jobs_option("Trials side by side: a number, or auto.")
-@options.output_option(
-    "Keep the three runs as campaigns in this new folder.",
-    check=lambda path, _: require_none(_new(path)),
-)
+@options.new_folder_option("Keep the three runs as campaigns in this new folder.")
 @options.link_backend_option
 @experiment_argument.recipes_option
 @json_option
@@ -64,7 +58,7 @@ def command(
     if scale and file is None:
         reason = "the audit's own experiment has no scales"
         mistakes.append(Mistake("--scale", reason, "name a FILE that has them"))
-    mistakes += _new(output)
+    mistakes += output_file.new_folder_mistakes("-o", output)
     # Statistics take a second to import, and --help needs none.
     from httpbed.addons.audit import audit_session
     from httpbed.cli.progress import Reporter

@@ -36,6 +36,11 @@ def _option(option: PlacedOption) -> Callable[[Any], Any]:
     return click.option(option.flag, metavar=option.example, help=option.help + default)
 
 
+def _check_place(output: Path, context: click.Context) -> None:
+    if not context.params.get("dry_run"):
+        _require_place(output, context.params.get("clock"))
+
+
 @verb("compare")
 @click.argument(
     "clients", nargs=-1, required=True, metavar="CLIENT...", shell_complete=options.complete_clients
@@ -54,7 +59,7 @@ def _option(option: PlacedOption) -> Callable[[Any], Any]:
 )
 @options.output_option(
     "The campaign's folder; default: compare- and a digest of the options.",
-    check=lambda output, context: _require_place(output, context.params.get("clock")),
+    check=_check_place,
 )
 @jobs_option("Trials side by side, as for httpbed run.")
 @experiment_argument.choosing_clock_option(

@@ -106,8 +106,9 @@ if TYPE_CHECKING:
     "--jobs", type=WholeNumber(1, 16), default=2, show_default=True, help="Trials side by side."
 )
 @experiment_argument.clock_option
-@options.output_option(
-    "Keep the evidence: a campaign with every packet's times and fate, an HTML report, JSON."
+@options.campaign_option(
+    "Keep the evidence: a campaign with every packet's times and fate, an HTML report, JSON.",
+    unless="campaign",
 )
 @experiment_argument.recipes_option
 @options.json_option

@@ -20,6 +20,7 @@ from httpbed.cli.options import (
     PATH,
     CheckedPath,
     OneOf,
+    campaign_option,
     campaign_place_mistakes,
     chosen_format,
     format_mistakes,
@@ -60,12 +61,9 @@ def _require_there(path: Path) -> None:
     metavar="BLOCK/TRIAL",
     help="This trial instead of the typical one of each treatment: its folder below trials/.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    metavar="DIR",
-    help="The folder for trials that run again; default: DIR-explained beside the campaign.",
+@campaign_option(
+    "The folder for trials that run again; default: DIR-explained beside the campaign.",
+    unless="no_run",
 )
 @click.option(
     "--no-run",

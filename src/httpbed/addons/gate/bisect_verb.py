@@ -87,7 +87,7 @@ def _a_command(context: click.Context, parameter: click.Parameter, word: str | N
     metavar="N",
     help="Blocks of each build; more than one only if the scenario has random losses.",
 )
-@options.output_option(
+@options.new_folder_option(
     "A new folder for a campaign of each build, and the ends of the builds' output."
 )
 @json_option

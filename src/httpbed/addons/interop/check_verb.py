@@ -45,7 +45,7 @@ OK, FAILED, NOT_RUN = "ok", "FAILED", "."
 @click.option(
     "--jobs", type=WholeNumber(1, 64), default=1, show_default=True, help="Trials side by side."
 )
-@options.output_option("Keep every trial's files, to see why one failed.")
+@options.new_folder_option("Keep every trial's files, to see why one failed.")
 @recipes_option
 @json_option
 @click.pass_context
