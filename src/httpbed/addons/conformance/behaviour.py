@@ -21,9 +21,9 @@ three times the client's first 1,200 to 1,500 bytes (RFC 9000, section 8.1), and
 certificate is small."""
 INITIAL_PACKETS, INITIAL_BYTES = 10, 14_720
 """An initial window is ten packets, at most this many bytes of UDP (RFC 9002, section 7.2;
-RFC 6928 has 120 less). Smaller packets are judged by the bytes alone, because tickets, probes of
-the path's MTU and packets whose keys are discarded are sent beside the data and not told from it:
-they widened flights of 10 packets of 1,200 bytes to 12 and 13."""
+RFC 6928 has 120 less). Smaller packets are judged by the bytes alone. Tickets, probes of the path's
+MTU and packets whose keys are discarded are sent beside the data, and are not told from it: they
+widened flights of 10 packets of 1,200 bytes to 12 and 13."""
 UDP_BYTES = 28
 """Headers of UDP and IPv4."""
 LEAST_DATAGRAM = 1200
@@ -81,11 +81,8 @@ class Backoff:
 
 def first_flight(flight: Flight) -> int | None:
     """Number of data packets in the first flight, that is before its echo; None without data."""
-    data = _first_data_round(flight)
-    if data is None:
-        return None
-    first, last = np.searchsorted(flight.packets.sent_s, [data.begin_s, data.end_s])
-    return int(np.count_nonzero(flight.packets.bytes[first:last] > ACK_BYTES))
+    data = _first_data(flight)
+    return None if data is None else int(np.count_nonzero(flight.packets.bytes[data] > ACK_BYTES))
 
 
 def largest_first_flight(flight: Flight) -> int:
@@ -93,11 +90,10 @@ def largest_first_flight(flight: Flight) -> int:
 
     Those are the handshake's. Their acknowledgements enlarged the window.
     """
-    data = _first_data_round(flight)
+    data = _first_data(flight)
     if data is None:
         return INITIAL_PACKETS
-    first, last = np.searchsorted(flight.packets.sent_s, [data.begin_s, data.end_s])
-    before, sizes = flight.packets.bytes[:first], flight.packets.bytes[first:last]
+    before, sizes = flight.packets.bytes[: data.start], flight.packets.bytes[data]
     larger = sizes[sizes > ACK_BYTES]
     usual = int(np.median(larger)) - UDP_BYTES if larger.size else 0
     # Many small packets beside full ones must not raise the number of full ones.
@@ -200,6 +196,15 @@ def _first_data_round(flight: Flight) -> Round | None:
         if sizes[first:last].sum() > HANDSHAKE_BYTES:
             return candidate
     return None
+
+
+def _first_data(flight: Flight) -> slice | None:
+    """Return the places of the packets in the first round with data; None without data."""
+    data = _first_data_round(flight)
+    if data is None:
+        return None
+    first, last = np.searchsorted(flight.packets.sent_s, [data.begin_s, data.end_s])
+    return slice(int(first), int(last))
 
 
 def _first_loss_s(flight: Flight) -> float:
