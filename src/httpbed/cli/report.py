@@ -193,6 +193,8 @@ def _refuse(option: str, given: Iterable[str], directory: Path) -> None:
     """Raise ConfigError with every option that has no effect beside an option that shows a view."""
     reason = f"has no meaning with {option}"
     mistakes = [Mistake(name, reason, "leave one of them out") for name in given]
+    if not mistakes:  # the view opens the campaign itself
+        return
     with collected(mistakes):
         campaign.open_existing(directory)
     require_none(mistakes)
