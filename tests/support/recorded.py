@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 from httpbed.bed.toolbox.root_filesystem import Root
 from httpbed.experiment.metric import Observation
+from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.trial import Check, Record, Trial
 from httpbed.programs import catalog
 from httpbed.trial import evidence, plan, verdict
@@ -110,3 +112,14 @@ def judged(name: str) -> Record:
     return verdict.judge(
         this, planned(name), prepared, artifacts(name), {"client": 1.0, "tear-down": 0.5}
     )
+
+
+def unpacked(name: str, folder: Path) -> Scenario:
+    """Unpack the evidence of an attempt that kept its packets; return what it was asked to do."""
+    with tarfile.open(FOLDER / f"{name}.tar.xz") as archive:
+        for member in archive:
+            file, stream = folder / member.name, archive.extractfile(member)
+            assert stream is not None
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(stream.read())
+    return Scenario.model_validate(json.loads((folder / "document.json").read_text()))

@@ -3,9 +3,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from httpbed.addons.explain.again import causes_worth_lifting
-from httpbed.addons.explain.division import Division, divide
+from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.explanation import Explained, Unexplained
 from httpbed.addons.explain.lifts import Lift, Rung
+from httpbed.addons.explain.periods import Division
 from window_sender import MS, WindowSender
 
 LIFT = Lift("fixed window", "a larger window", {})

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from httpbed.addons.explain.division import Division, divide
+from httpbed.addons.explain.division import divide
+from httpbed.addons.explain.periods import Division
 from httpbed.addons.explain.receiver import Receiver
 from httpbed.addons.explain.transfer import Protocol, Transfer
 from window_sender import DELAY, MS, PAYLOAD, ROUND_TRIP, TRANSMISSION, WindowSender, as_upload

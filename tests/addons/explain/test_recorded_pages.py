@@ -6,7 +6,6 @@ Chromium 156 loaded planted pages from nginx 1.30. The captures have headers alo
 from __future__ import annotations
 
 import json
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,9 +25,9 @@ from httpbed.programs import catalog as catalogs
 from httpbed.report import markdown
 from httpbed.report.document import Table
 from page_campaigns import page_campaign
+from recorded import unpacked
 
 CATALOG = catalogs.load()
-RECORDED = Path(__file__).parents[2] / "recorded" / "pages"
 NS = 1_000_000_000
 LOSSES = {"congestion window", "recovery", "timeout"}
 CAUSES = {
@@ -39,16 +38,6 @@ CAUSES = {
 }
 
 
-def unpacked(name: str, folder: Path) -> Scenario:
-    with tarfile.open(RECORDED / f"{name}.tar.xz") as archive:
-        for member in archive:
-            file, stream = folder / member.name, archive.extractfile(member)
-            assert stream is not None
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(stream.read())
-    return Scenario.model_validate(json.loads((folder / "document.json").read_text()))
-
-
 def left(folder: Path, described: Scenario) -> Remains:
     """Return what the recorded load left in a folder."""
     place = Place(1, "t", {}, 1)
@@ -56,7 +45,7 @@ def left(folder: Path, described: Scenario) -> Remains:
 
 
 def explained(name: str, folder: Path, metric: str = "page_load_time") -> ExplainedLoad:
-    one = page_division.of_attempt(left(folder, unpacked(name, folder)), metric=metric)
+    one = page_division.of_attempt(left(folder, unpacked(f"pages/{name}", folder)), metric=metric)
     assert isinstance(one, ExplainedLoad)
     return one
 
@@ -120,7 +109,7 @@ def test_what_less_urgent_images_cost_an_urgent_one_is_what_the_page_takes_less_
 
 def test_a_browser_that_reads_late_has_its_only_connection(tmp_path: Path) -> None:
     """Without a CPU the browser had the last byte long after it had come."""
-    described = unpacked("held-h3", tmp_path)
+    described = unpacked("pages/held-h3", tmp_path)
     recorded = evidence.recorded(tmp_path, described, "virtual")
     load = driver_output.read(tmp_path / loads.CLIENT)
     zero = page_windows.navigation_ns(recorded.result, load, recorded.origin)
@@ -130,7 +119,7 @@ def test_a_browser_that_reads_late_has_its_only_connection(tmp_path: Path) -> No
 
 
 def test_each_of_several_connections_is_found_by_its_bytes(tmp_path: Path) -> None:
-    described = unpacked("lossy-h1", tmp_path)
+    described = unpacked("pages/lossy-h1", tmp_path)
     recorded = evidence.recorded(tmp_path, described, "virtual")
     load = driver_output.read(tmp_path / loads.CLIENT)
     zero = page_windows.navigation_ns(recorded.result, load, recorded.origin)

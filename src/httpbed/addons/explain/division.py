@@ -42,6 +42,9 @@ Unprompted:
 4. bytes in flight grow from round to round before any loss: *slow start*, by a sender that paces;
 5. else *pacing*.
 
+*Behind a proxy.* A proxy has nothing to send until its server has given it something. So its
+*server* time has as a detail what its connections to servers did meanwhile.
+
 *Two readings.* The division of **costs** leaves the link's busy time to the link. The division by
 what was **in force** gives a busy time that is shorter than a round trip to the cause that ends it:
 a window of half the pipe is in force for all of the time, and costs half of it. Both add up to the
@@ -51,17 +54,17 @@ whole.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from httpbed.addons.explain.causes import BY_NAME, Surety
+from httpbed.addons.explain.causes import Surety
+from httpbed.addons.explain.periods import Division, Period, joined, recast
 from httpbed.addons.explain.receiver import MAX_FRAMES
 from httpbed.addons.explain.rounds import Rounds
-from httpbed.addons.explain.transfer import FAR, Numbers, Transfer
+from httpbed.addons.explain.transfer import FAR, Numbers, Transfer, merged
 
 BURST_NS = 1_000_000
 """Packets of a client's request follow each other by less."""
@@ -70,77 +73,12 @@ DATA_AT_ONCE = 3
 DUPLICATES = 3
 
 
-@dataclass(frozen=True)
-class Period:
-    """A part of the time, in ns since the client's first packet."""
-
-    begin: int
-    end: int
-    cause: str
-    surety: Surety
-    detail: str = ""
-    """The kind of a timeout, or of other responses."""
-
-    @property
-    def lasts(self) -> int:
-        """Its length in ns."""
-        return self.end - self.begin
-
-    @property
-    def kind(self) -> tuple[str, str, str]:
-        """What neighbours have in common that are one period."""
-        return self.cause, self.surety, self.detail
-
-
-@dataclass(frozen=True)
-class Division:
-    """The periods of a transfer, which follow each other without a gap."""
-
-    periods: tuple[Period, ...]
-    in_force: tuple[Period, ...]
-    """The same time by what was in force."""
-    rounds: Rounds | None
-    """None without an answer."""
-
-    @cached_property
-    def whole(self) -> int:
-        """The time of all periods in ns."""
-        return sum(period.lasts for period in self.periods)
-
-    def share(self, ns: int) -> float:
-        """Return a time as a share of the whole."""
-        return ns / max(1, self.whole)
-
-    def costs(self) -> Counter[str]:
-        """Return the ns of each cause that occurs, in the order of the taxonomy."""
-        return _totals(self.periods)
-
-    def forces(self) -> Counter[str]:
-        """Return for how many ns each cause was in force."""
-        return _totals(self.in_force)
-
-    def seen(self, cause: str) -> int:
-        """Return the ns of a cause that were seen and not inferred."""
-        return sum(
-            period.lasts
-            for period in self.periods
-            if period.cause == cause and period.surety == "seen"
-        )
-
-
-def _totals(periods: Iterable[Period]) -> Counter[str]:
-    totals = Counter[str]()
-    for period in periods:
-        totals[period.cause] += period.lasts
-    return Counter({name: totals[name] for name in BY_NAME if totals[name]})
-
-
 def divide(transfer: Transfer) -> Division:
     """Divide the time of a transfer."""
     marks = _marks(transfer)
     before = [*_before(transfer, marks)]
     if marks.first is None or marks.last is None:
-        periods = tuple(joined(before))
+        periods = tuple(joined(_behind_proxy(transfer, before)))
         return Division(periods, periods, None)
     rounds = Rounds(transfer)
     during = _Answer(transfer, rounds, marks.first, marks.last)
@@ -148,7 +86,18 @@ def divide(transfer: Transfer) -> Division:
     costs, forces = [*before, *during.periods, *after], [*before, *during.in_force(), *after]
     if transfer.is_inferred:
         costs, forces = ([*_less_sure(one, transfer.hidden)] for one in (costs, forces))
-    return Division(tuple(joined(costs)), tuple(joined(forces)), rounds)
+    costs, forces = ([*joined(_behind_proxy(transfer, one))] for one in (costs, forces))
+    return Division(tuple(costs), tuple(forces), rounds)
+
+
+def _behind_proxy(transfer: Transfer, periods: Iterable[Period]) -> Iterable[Period]:
+    """Tell what a proxy's connections to its servers did while it had nothing to send."""
+    # A period counts at the narrowest link.
+    way = int((transfer.data.entered - transfer.data.sent).min(initial=FAR))
+    for detail, spans in transfer.behind_proxy.items():
+        seen = [Period(begin + way, end + way, "server", "seen", detail) for begin, end in spans]
+        periods = recast(periods, "server", seen)
+    return periods
 
 
 def _less_sure(periods: Iterable[Period], hidden: frozenset[str]) -> Iterator[Period]:
@@ -254,7 +203,7 @@ def _waiting(
     ends = np.concatenate([flow.arrived[~flow.lost] for flow in both])
     drops = np.sort(np.concatenate([flow.sent[flow.lost] for flow in both]))
     divided_to = begin
-    for first, last in _merged(starts, ends):
+    for first, last in merged(starts, ends):
         start, stop = max(first, begin), min(last, end)
         if stop <= start:
             continue
@@ -274,17 +223,6 @@ def _silence(drops: Numbers, begin: int, end: int, cause: str) -> Period:
     return Period(begin, end, cause, "seen")
 
 
-def _merged(starts: Numbers, ends: Numbers) -> Iterator[tuple[int, int]]:
-    """Yield the union of intervals, in order."""
-    order = np.argsort(starts, kind="stable")
-    starts, ends = starts[order], np.maximum.accumulate(ends[order])
-    if not len(starts):
-        return
-    cuts = np.flatnonzero(starts[1:] > ends[:-1]) + 1
-    for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(starts)], strict=True):
-        yield int(starts[begin]), int(ends[end - 1])
-
-
 def _after(transfer: Transfer, marks: _Marks, last: int) -> Iterator[Period]:
     arrived = min(marks.arrived, transfer.ended)
     yield Period(min(last, arrived), arrived, "path", "seen")
@@ -297,22 +235,6 @@ def _after(transfer: Transfer, marks: _Marks, last: int) -> Iterator[Period]:
             yield Period(since, left, "server", "seen")
             yield Period(left, arrived, "path", "seen")
     yield Period(arrived, transfer.ended, "client" if transfer.is_over else "unknown", "seen")
-
-
-def joined(periods: Iterable[Period]) -> Iterator[Period]:
-    """Leave out empty periods, and join neighbours of one cause."""
-    last: Period | None = None
-    for period in periods:
-        if period.lasts <= 0:
-            continue
-        if last and last.kind == period.kind:
-            last = replace(last, end=period.end)
-            continue
-        if last:
-            yield last
-        last = period
-    if last:
-        yield last
 
 
 @dataclass(frozen=True)

@@ -25,16 +25,22 @@ import numpy as np
 from httpbed.addons.explain import capture, qlog_trace
 from httpbed.addons.explain.capture import Headers
 from httpbed.addons.explain.transfer import (
+    FAR,
     NS,
+    BehindProxy,
     NetworkPath,
     Numbers,
     Sent,
+    Span,
     Transfer,
+    held_back,
+    merged,
 )
 from httpbed.base import untrusted_files
 from httpbed.base.clock import Clock
 from httpbed.experiment.bodies_path import vantage_points
 from httpbed.experiment.kept import CAPTURE, KEYS, LINK_RESULT, PACKET_LOG
+from httpbed.experiment.roles import Hop
 from httpbed.experiment.scenario import Scenario
 from httpbed.experiment.workload import Sender, other_end
 from httpbed.store import packet_log
@@ -119,6 +125,16 @@ class Recorded:
 
         :raises NoTransferError: when its packets cannot be followed.
         """
+        transfer, headers = self.followed(connection)
+        transfer = replace(transfer, behind_proxy=self._behind_proxy)
+        if transfer.protocol == "tcp":
+            return transfer
+        hop = self.scenario.hops()[0]
+        transfer = self._decrypted(transfer, headers)
+        return qlog_trace.with_credit(transfer, self.artifacts, (hop.client, hop.server))
+
+    def followed(self, connection: Mapping[str, Any]) -> tuple[Transfer, Sequence[Headers]]:
+        """Return what packets show of a connection, and the headers of data and answers."""
         is_tcp, sender = connection["protocol"] == "tcp", self.scenario.workload.sender
         back = [one ^ 1 for one in reversed(self.route)]
         data, data_headers, others = self._flow(connection, self.route, sender)
@@ -142,11 +158,37 @@ class Recorded:
             request=None if handshake is None else int(handshake) - self.origin,
             others_are_own=not self.scenario.competitors,
         )
-        if is_tcp:
-            return transfer
-        hop = self.scenario.hops()[0]
-        transfer = self._decrypted(transfer, (data_headers, answer_headers))
-        return qlog_trace.with_credit(transfer, self.artifacts, (hop.client, hop.server))
+        return transfer, (data_headers, answer_headers)
+
+    @cached_property
+    def _behind_proxy(self) -> Mapping[BehindProxy, Sequence[Span]]:
+        """What the connections behind the proxies did; nothing if the client sends the bodies.
+
+        A link that packets of another connection pass, too, does not show whose they are.
+        """
+        if self.scenario.workload.sender == "client" or self.scenario.competitors:
+            return {}
+        set_up, under_way, held = list[Span](), list[Span](), list[Span]()
+        for hop in self.scenario.hops()[1:]:
+            route = _directions(self.scenario, hop)
+            if {one // 2 for one in route} & {one // 2 for one in self.route}:
+                return {}
+            name = self.scenario.topology.links[route[-1] // 2].name
+            for one in self.result["connections"]:
+                if one["link"] == name and one["client_first_ns"] is not None:
+                    behind = replace(self, route=route, narrow=route[-1]).followed(one)[0]
+                    ready = behind.ended if behind.request is None else behind.request
+                    set_up.append((int(one["client_first_ns"]) - self.origin, ready))
+                    data = behind.content
+                    came = data.where(~data.lost & (data.sent >= ready))
+                    under_way += zip(came.sent.tolist(), came.arrived.tolist(), strict=True)
+                    held += held_back(data, FAR) if behind.protocol == "tcp" else ()
+        found: dict[BehindProxy, list[Span]]
+        found = {"set-up": set_up, "under way": under_way, "held back": held}
+        return {
+            kind: [*merged(*np.array(spans, dtype=np.int64).reshape(-1, 2).T)]
+            for kind, spans in found.items()
+        }
 
     def _flow(
         self, connection: Mapping[str, Any], directions: Sequence[int], end: Sender
@@ -278,14 +320,18 @@ def recorded(artifacts: Path, scenario: Scenario, clock: Clock) -> Recorded:
     if more:
         raise NoTransferError("its client has several links")
     narrow = 2 * link + way
-    passed = scenario.bodies_route(scenario.hops()[0], scenario.workload)
-    route = tuple(2 * link + direction for link, direction in passed)
-    if scenario.workload.sender == "server":
-        route = route[::-1]
+    route = _directions(scenario, scenario.hops()[0])
     near = _near(result, scenario.link.name, narrow)
     return Recorded(
         artifacts, scenario, clock, configuration, result, log, headers, route, narrow, near
     )
+
+
+def _directions(scenario: Scenario, hop: Hop) -> tuple[int, ...]:
+    """Return the directions of a hop's links in the order in which its bodies pass them."""
+    passed = scenario.bodies_route(hop, scenario.workload)
+    route = tuple(2 * link + direction for link, direction in passed)
+    return route[::-1] if scenario.workload.sender == "server" else route
 
 
 def main_connection(

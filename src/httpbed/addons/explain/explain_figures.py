@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.division import Period
 from httpbed.addons.explain.explanation import Divided, Explained, largest_shares
+from httpbed.addons.explain.periods import Period
 from httpbed.addons.explain.transfer import NS
 from httpbed.report.svg import INK, SINCE, STYLE, WIDE_IN, Plot, VisibleFigure
 

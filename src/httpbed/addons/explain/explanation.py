@@ -9,6 +9,7 @@ clients have ended. A division's receiver's window *in force* can be compared wi
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +19,11 @@ from typing import Any, ClassVar
 
 from httpbed.addons.explain import evidence, windows
 from httpbed.addons.explain.causes import BY_NAME
-from httpbed.addons.explain.division import BUSY, WINDOWS, Division, divide
+from httpbed.addons.explain.division import BUSY, WINDOWS, divide
 from httpbed.addons.explain.evidence import NoTransferError
+from httpbed.addons.explain.periods import Division
 from httpbed.addons.explain.rounds import Plateau
-from httpbed.addons.explain.transfer import NS, Transfer
+from httpbed.addons.explain.transfer import NS, BehindProxy, Transfer
 from httpbed.addons.explain.windows import NamedWindow
 from httpbed.base import units, untrusted_files
 from httpbed.base.clock import Clock
@@ -139,9 +141,8 @@ class Divided(Place):
         return f"The trial {self.outcome}; its first {time} are divided"
 
     def _how(self, name: str) -> str:
-        cause = BY_NAME[name]
         if self.held is None or not self.held.explains(name):
-            return cause.meaning
+            return BY_NAME[name].meaning + self._of_which(name)
         payload = size_text(self.held.plateau.payload)
         of = f" of {self.held.bodies} bodies" * (self.held.bodies > 1)
         rounds = self.held.plateau.rounds
@@ -153,6 +154,19 @@ class Divided(Place):
         if self.held.fills_bytes:
             text += f". {size_text(self.held.fills_bytes)} would fill this link"
         return text
+
+    def _of_which(self, name: str) -> str:
+        """Say behind a full stop what a proxy's connections to its servers did meanwhile."""
+        costs = Counter[str]()
+        for period in self.division.periods:
+            if period.cause == name:
+                costs[period.detail] += period.lasts
+        texts = [
+            f"for {duration_text(costs[detail])} {words}"
+            for detail, words in BEHIND_PROXY.items()
+            if costs[detail] >= SLIGHT * costs.total()
+        ]
+        return f". Of that, {listed(texts)}" if texts else ""
 
     def division_values(self) -> dict[str, Any]:
         """Return the division as JSON values, times in seconds."""
@@ -263,6 +277,11 @@ class Explained(Divided):
         }
 
 
+BEHIND_PROXY: Mapping[BehindProxy, str] = {
+    "set-up": "the proxy set up a connection to its server",
+    "under way": "data from its server was under way to the proxy",
+    "held back": "the proxy had data from its server that waited behind lost packets",
+}
 MAX_NAMED = 3
 BUSY_SHARE = 0.9
 

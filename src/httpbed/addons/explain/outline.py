@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from httpbed.addons.explain import evidence, windows
-from httpbed.addons.explain.division import Division, Period, joined
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import Divided, Held, place_of
+from httpbed.addons.explain.periods import Division, Period, joined
 from httpbed.addons.explain.rounds import Plateau
 from httpbed.addons.explain.transfer import NS
 from httpbed.experiment.bodies_path import vantage_points

@@ -22,18 +22,17 @@ a congestion window does not shrink. So of a time that would be the congestion w
 
 from __future__ import annotations
 
-import itertools
-from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from httpbed.addons.explain import windows
-from httpbed.addons.explain.division import Division, Period, divide, joined
+from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.evidence import Recorded
+from httpbed.addons.explain.periods import Division, Period, joined, recast
 from httpbed.addons.explain.rounds import Plateau, Rounds
 from httpbed.addons.explain.transfer import FAR, NS, Numbers, Transfer
 from httpbed.addons.explain.windows import NamedWindow
@@ -245,23 +244,3 @@ def _runs(standing: Sequence[Plateau]) -> Iterator[Plateau]:
 def _whole(run: Sequence[Plateau]) -> Plateau:
     payload = int(np.median([one.payload for one in run]))
     return Plateau(run[0].begin, run[-1].end, payload, len(run))
-
-
-def recast(periods: Iterable[Period], cause: str, others: Sequence[Period]) -> Iterator[Period]:
-    """Yield periods, within the times of others as those in place of a cause.
-
-    The others are sorted, and none ends before an earlier one.
-    """
-    ends = [one.end for one in others]
-    for period in periods:
-        at = period.begin
-        if period.cause == cause:
-            for other in itertools.islice(others, bisect(ends, at), None):
-                first, last = max(other.begin, at), min(other.end, period.end)
-                if first >= period.end:
-                    break
-                if last > first:
-                    yield replace(period, begin=at, end=first)
-                    yield replace(other, begin=first, end=last)
-                    at = last
-        yield replace(period, begin=at)

@@ -27,7 +27,7 @@ from httpbed.addons.explain import (
     page_windows,
     windows,
 )
-from httpbed.addons.explain.division import OTHER_RESPONSES, WINDOWS, Division, Period, joined
+from httpbed.addons.explain.division import OTHER_RESPONSES, WINDOWS
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.addons.explain.explanation import (
     Divided,
@@ -38,8 +38,9 @@ from httpbed.addons.explain.explanation import (
     Unexplained,
     duration_text,
 )
-from httpbed.addons.explain.page_connections import Carrier, recast
+from httpbed.addons.explain.page_connections import Carrier
 from httpbed.addons.explain.page_turns import Behind, Turns
+from httpbed.addons.explain.periods import Division, Period, joined, recast
 from httpbed.addons.explain.transfer import NS, Transfer
 from httpbed.addons.pages import loads
 from httpbed.addons.pages.load import driver_output, timing

@@ -26,8 +26,9 @@ from functools import cached_property
 import numpy as np
 
 from httpbed.addons.explain import windows
-from httpbed.addons.explain.division import OTHER_RESPONSES, Period
+from httpbed.addons.explain.division import OTHER_RESPONSES
 from httpbed.addons.explain.explanation import size_text
+from httpbed.addons.explain.periods import Period
 from httpbed.addons.explain.transfer import FAR, NS, Numbers, Transfer
 from httpbed.addons.pages.load.browser_load import BrowserLoad, PageRequest
 from httpbed.addons.pages.report import waterfall

@@ -14,7 +14,7 @@ reordering the departures say less, and ``done`` follows from the rate.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Self
@@ -28,7 +28,14 @@ from httpbed.store import packet_log
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
+Span = tuple[int, int]
+"""When something began and ended, in ns."""
+
 Protocol = Literal["tcp", "quic"]
+
+BehindProxy = Literal["set-up", "under way", "held back"]
+"""A connection is set up; data of a server is on its way to the proxy; the proxy has data of TCP
+behind a hole that a lost packet left. Where several hold, the last one explains most."""
 
 NS = 1_000_000_000
 """In a second."""
@@ -137,6 +144,8 @@ class Transfer:
     """Whether the first answer of many may be smaller than a packet, as a page's document."""
     hidden: frozenset[str] = frozenset()
     """Causes that the evidence cannot tell from each other; their time is unknown."""
+    behind_proxy: Mapping[BehindProxy, Sequence[Span]] = field(default_factory=dict)
+    """When the connections to the servers of a proxy that sends the bodies did something."""
 
     @property
     def receiver(self) -> Sender:
@@ -201,20 +210,36 @@ class Transfer:
         """
         if self.protocol != "tcp":
             return None
-        data = self.content
-        came = np.flatnonzero(~data.lost)
-        order = came[np.argsort(data.arrived[came], kind="stable")]
-        rows = np.stack([data.first, data.end, data.arrived], axis=1)[order].tolist()
-        expected = min((first for first, _, _ in rows), default=0)
-        behind, since, total = list[tuple[int, int]](), 0, 0
-        for first, end, time_ns in rows:
-            if first > expected:
-                since = since if behind else time_ns
-                heapq.heappush(behind, (first, end))
-                continue
-            expected = max(expected, end)
-            while behind and behind[0][0] <= expected:
-                expected = max(expected, heapq.heappop(behind)[1])
-                if not behind:
-                    total += time_ns - since
-        return total + (max(0, self.ended - since) if behind else 0)
+        return sum(max(0, end - begin) for begin, end in held_back(self.content, self.ended))
+
+
+def held_back(data: Sent, ended: int) -> Iterator[Span]:
+    """Yield when the receiver of TCP's data had some behind a hole, in order."""
+    came = np.flatnonzero(~data.lost)
+    order = came[np.argsort(data.arrived[came], kind="stable")]
+    rows = np.stack([data.first, data.end, data.arrived], axis=1)[order].tolist()
+    expected = min((first for first, _, _ in rows), default=0)
+    behind, since = list[Span](), 0
+    for first, end, time_ns in rows:
+        if first > expected:
+            since = since if behind else time_ns
+            heapq.heappush(behind, (first, end))
+            continue
+        expected = max(expected, end)
+        while behind and behind[0][0] <= expected:
+            expected = max(expected, heapq.heappop(behind)[1])
+            if not behind:
+                yield since, time_ns
+    if behind:
+        yield since, ended
+
+
+def merged(starts: Numbers, ends: Numbers) -> Iterator[Span]:
+    """Yield the union of intervals, in order."""
+    order = np.argsort(starts, kind="stable")
+    starts, ends = starts[order], np.maximum.accumulate(ends[order])
+    if not len(starts):
+        return
+    cuts = np.flatnonzero(starts[1:] > ends[:-1]) + 1
+    for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(starts)], strict=True):
+        yield int(starts[begin]), int(ends[end - 1])

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from httpbed.addons.explain.division import Division, Period
 from httpbed.addons.explain.explanation import Explained, Place
 from httpbed.addons.explain.foreign.evidence_file import Evidence, Kind, Line
+from httpbed.addons.explain.periods import Division, Period
 from httpbed.addons.explain.transfer import NS, NetworkPath, Sent, Transfer
 from httpbed.addons.pages.har import har_file
 from httpbed.addons.pages.load.browser_load import name_of
