@@ -216,11 +216,11 @@ def test_all_mistakes_of_a_line_are_reported_at_once() -> None:
     assert places >= {"CLIENT kurl:h2", "CLIENT curl:h9", "--server", "--rate", "--cc", "--loss"}
 
 
-@pytest.mark.parametrize("options", [{"loss": "200 %"}, {"page": "nope"}], ids=["file", "page"])
-def test_other_options_are_checked_where_no_client_is_usable(options: dict[str, str]) -> None:
-    found = mistakes_of("curl:h9", **options)
-    (name,) = options
-    assert [place for place, _ in found] == ["CLIENT curl:h9", f"--{name}"]
+def test_other_options_are_checked_where_no_client_is_usable() -> None:
+    wrong = mistakes_of("curl:h9", loss="200 %")
+    assert [place for place, _ in wrong] == ["CLIENT curl:h9", "--loss"]
+    wrong = mistakes_of("curl:h9", page="nope")
+    assert [place for place, _ in wrong] == ["CLIENT curl:h9", "--page"]
 
 
 def test_nothing_that_was_typed_is_swallowed() -> None:

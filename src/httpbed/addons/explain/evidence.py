@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -108,7 +108,7 @@ class Recorded:
     narrow: int
     """The one of them at which packets are watched."""
     connections: Sequence[Mapping[str, Any]]
-    """As the emulator counted them on the narrowest link; the client sent a packet in each."""
+    """As the emulator counted them on the client's own link; the client sent a packet in each."""
 
     @cached_property
     def origin(self) -> int:
@@ -162,33 +162,47 @@ class Recorded:
 
     @cached_property
     def _behind_proxy(self) -> Mapping[BehindProxy, Sequence[Span]]:
-        """What the connections behind the proxies did; nothing if the client sends the bodies.
-
-        A link that packets of another connection pass, too, does not show whose they are.
-        """
-        if self.scenario.workload.sender == "client" or self.scenario.competitors:
-            return {}
+        """What the connections behind the proxies did; nothing if the client sends the bodies."""
         set_up, under_way, held = list[Span](), list[Span](), list[Span]()
-        for hop in self.scenario.hops()[1:]:
-            route = _directions(self.scenario, hop)
-            if {one // 2 for one in route} & {one // 2 for one in self.route}:
+        for route, one in self._of_proxies():
+            try:
+                behind = replace(self, route=route, narrow=route[-1]).followed(one)[0]
+            except NoTransferError:  # its links copy packets, for example
                 return {}
-            name = self.scenario.topology.links[route[-1] // 2].name
-            for one in self.result["connections"]:
-                if one["link"] == name and one["client_first_ns"] is not None:
-                    behind = replace(self, route=route, narrow=route[-1]).followed(one)[0]
-                    ready = behind.ended if behind.request is None else behind.request
-                    set_up.append((int(one["client_first_ns"]) - self.origin, ready))
-                    data = behind.content
-                    came = data.where(~data.lost & (data.sent >= ready))
-                    under_way += zip(came.sent.tolist(), came.arrived.tolist(), strict=True)
-                    held += held_back(data, FAR) if behind.protocol == "tcp" else ()
+            ready = behind.ended if behind.request is None else behind.request
+            set_up.append((int(one["client_first_ns"]) - self.origin, ready))
+            data = behind.content
+            came = data.where(~data.lost & (data.sent >= ready))
+            under_way += zip(came.sent.tolist(), came.arrived.tolist(), strict=True)
+            held += held_back(data, FAR) if behind.protocol == "tcp" else ()
         found: dict[BehindProxy, list[Span]]
         found = {"set-up": set_up, "under way": under_way, "held back": held}
         return {
             kind: [*merged(*np.array(spans, dtype=np.int64).reshape(-1, 2).T)]
             for kind, spans in found.items()
+            if spans
         }
+
+    def _of_proxies(self) -> Iterator[tuple[tuple[int, ...], Mapping[str, Any]]]:
+        """Yield the connections from proxies that send the bodies, each with its route.
+
+        Only a scenario without competitors has none but these on the links behind a proxy.
+        """
+        if self.scenario.workload.sender == "client" or self.scenario.competitors:
+            return
+        of_client = {one["client"] for one in self.connections}
+        for hop in self.scenario.hops()[1:]:
+            route = _directions(self.scenario, hop)
+            first, *further = (self.scenario.topology.links[one // 2].name for one in route[::-1])
+            every = self.result["connections"]
+            for one in every:
+                ends = one["client"], one["server"]
+                passed = {
+                    other["link"] for other in every if (other["client"], other["server"]) == ends
+                }
+                is_own = one["link"] == first and one["client_first_ns"] is not None
+                if is_own and passed.issuperset(further) and one["client"] not in of_client:
+                    yield route, one
 
     def _flow(
         self, connection: Mapping[str, Any], directions: Sequence[int], end: Sender
@@ -321,7 +335,7 @@ def recorded(artifacts: Path, scenario: Scenario, clock: Clock) -> Recorded:
         raise NoTransferError("its client has several links")
     narrow = 2 * link + way
     route = _directions(scenario, scenario.hops()[0])
-    near = _near(result, scenario.link.name, narrow)
+    near = _near(result, scenario.link.name)
     return Recorded(
         artifacts, scenario, clock, configuration, result, log, headers, route, narrow, near
     )
@@ -368,17 +382,15 @@ def _packets(artifacts: Path) -> tuple[PacketLog, Headers]:
         raise NoTransferError(f"its packets cannot be read: {error}") from None
 
 
-def _near(result: Mapping[str, Any], own_link: str, narrow: int) -> list[Mapping[str, Any]]:
-    """Return the client's connections on the narrow link, in which it sent a packet.
+def _near(result: Mapping[str, Any], own_link: str) -> list[Mapping[str, Any]]:
+    """Return the client's connections as its own link had them, in which it sent a packet.
 
-    Competitors may share that link, and no competitor shares the client's own.
+    No competitor shares that link. Farther links see the client's packets later than it sends them.
     """
-    clients = {one["client"] for one in result["connections"] if one["link"] == own_link}
-    name = result["directions"][narrow]["link"]
     near = [
         one
         for one in result["connections"]
-        if one["link"] == name and one["client"] in clients and one["client_first_ns"] is not None
+        if one["link"] == own_link and one["client_first_ns"] is not None
     ]
     if not near:
         reason = "its client sent nothing; httpbed report --trial shows what it printed"

@@ -278,9 +278,9 @@ class Explained(Divided):
 
 
 BEHIND_PROXY: Mapping[BehindProxy, str] = {
-    "set-up": "the proxy set up a connection to its server",
-    "under way": "data from its server was under way to the proxy",
-    "held back": "the proxy had data from its server that waited behind lost packets",
+    "set-up": "a connection behind the proxy was being set up",
+    "under way": "data was under way behind the proxy",
+    "held back": "data from behind the proxy waited for lost packets",
 }
 MAX_NAMED = 3
 BUSY_SHARE = 0.9
