@@ -103,6 +103,17 @@ def test_a_slow_answer_is_the_servers(protocol: Protocol) -> None:
     assert divide(transfer).costs()["server"] == think
 
 
+def test_the_way_of_an_answer_of_one_small_packet_is_the_paths() -> None:
+    pause = 30 * MS
+    transfer = WindowSender(1, lambda _: 1, available={0: pause}).transfer()
+    payload = transfer.data.payload.copy()
+    payload[1], payload[-1] = PAYLOAD, 60  # a certificate in the handshake, and the answer
+    costs = divide(replace(transfer, data=replace(transfer.data, payload=payload))).costs()
+    assert costs["server"] == pause
+    assert costs["path"] == ROUND_TRIP + TRANSMISSION
+    assert costs["client"] == transfer.ended - transfer.data.arrived[-1]
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_lost_tail_costs_the_timer(protocol: Protocol) -> None:
     transfer = WindowSender(30, lambda _: 100, protocol, lost={29}).transfer()

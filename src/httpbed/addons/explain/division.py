@@ -141,7 +141,11 @@ def _marks(transfer: Transfer) -> _Marks:
     delivered = np.flatnonzero((data.arrived >= 0) & (data.arrived <= end))
     latest = min(int(heard[-1]) if len(heard) else end, end)
     if not len(large) or not len(delivered):
-        return _Marks(request, latest, None, None, None, end)
+        answered = delivered[data.sent[delivered] >= earliest]
+        if not len(answered) or not transfer.is_over or transfer.sender == "client":
+            return _Marks(request, latest, None, None, None, end)
+        left, arrived = int(data.sent[answered].max()), int(data.arrived[answered].max())
+        return _Marks(request, latest, left, None, None, arrived)
     wanted = min(DATA_AT_ONCE, max(1, transfer.body_bytes // transfer.full))
     wanted = 1 if transfer.has_small_answers else wanted
     within = data.sent[large] + max(transfer.path.round_trip_ns, BURST_NS)
@@ -189,7 +193,9 @@ def _before(transfer: Transfer, marks: _Marks) -> Iterator[Period]:
         left = end if marks.left is None else min(max(heard, marks.left), end)
         is_known = transfer.is_over or marks.first is not None
         yield Period(heard, left, "server" if is_known else "unknown", "seen")
-        yield from _waiting(transfer, left, end, "path", "client")
+        arrived = end if marks.first is not None else min(marks.arrived, end)
+        yield from _waiting(transfer, left, arrived, "path", "client")
+        yield Period(arrived, end, "client", "seen")
     else:
         yield from _waiting(transfer, heard, end, "path", "server")
 
