@@ -215,6 +215,7 @@ def timeline(transfer: Transfer, width: int) -> dict[str, Any]:
 def result(transfer: Transfer, width: int = MS) -> dict[str, Any]:
     """Return what the emulator keeps of a transfer."""
     connection = {
+        "link": "client-server",
         "client_first_ns": 0,
         "server_bytes": 1,
         "client_last_ns": transfer.ended,

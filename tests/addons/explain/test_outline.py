@@ -153,6 +153,8 @@ def test_packets_that_the_receivers_own_link_drops_are_lost_as_well(tmp_path: Pa
     without = {
         "timeline": {**timeline, "dropped_packets": [0 for _ in timeline["dropped_packets"]]}
     }
-    apart = {**kept, "directions": [up, down, up, without]}
+    (connection,) = kept["connections"]
+    of_own = [{**connection, "link": "client-router"}]
+    apart = {**kept, "connections": of_own, "directions": [up, down, up, without]}
     assert outlined(tmp_path, apart, described) == pytest.approx(expected, abs=0.01)
     assert expected["timeout"] > 0.05

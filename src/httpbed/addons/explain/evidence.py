@@ -335,7 +335,7 @@ def recorded(artifacts: Path, scenario: Scenario, clock: Clock) -> Recorded:
         raise NoTransferError("its client has several links")
     narrow = 2 * link + way
     route = _directions(scenario, scenario.hops()[0])
-    near = _near(result, scenario.link.name)
+    near = of_client(result, scenario)
     return Recorded(
         artifacts, scenario, clock, configuration, result, log, headers, route, narrow, near
     )
@@ -382,15 +382,18 @@ def _packets(artifacts: Path) -> tuple[PacketLog, Headers]:
         raise NoTransferError(f"its packets cannot be read: {error}") from None
 
 
-def _near(result: Mapping[str, Any], own_link: str) -> list[Mapping[str, Any]]:
+def of_client(result: Mapping[str, Any], scenario: Scenario) -> list[Mapping[str, Any]]:
     """Return the client's connections as its own link had them, in which it sent a packet.
 
     No competitor shares that link. Farther links see the client's packets later than it sends them.
+
+    :raises NoTransferError: when there is none.
     """
+    own = scenario.link.name
     near = [
         one
         for one in result["connections"]
-        if one["link"] == own_link and one["client_first_ns"] is not None
+        if one["link"] == own and one["client_first_ns"] is not None
     ]
     if not near:
         reason = "its client sent nothing; httpbed report --trial shows what it printed"

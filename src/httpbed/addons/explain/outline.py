@@ -160,7 +160,7 @@ class Bins:
     ) -> Bins:
         """Read a direction of the emulator's result; ``request_s`` is when the bodies were over."""
         link_direction = result["directions"][2 * narrow + way]
-        near = [one for one in result["connections"] if one["client_first_ns"] is not None]
+        near = evidence.of_client(result, described)
         main = evidence.main_connection(near, described)
         origin = min(int(one["client_first_ns"]) for one in near)
         timeline = link_direction["timeline"]
