@@ -60,7 +60,7 @@ CLIENT, SERVER = "curl", "nginx"
 )
 @experiment_argument.against_option
 @experiment_argument.recipes_option
-@options.output_option(
+@options.campaign_option(
     "The campaign's folder of --scenarios; default: compare- and a digest of the options."
 )
 @experiment_argument.jobs_option("Trials side by side, as for httpbed run.")
