@@ -72,8 +72,8 @@ def summary(file: Path, results: str = "") -> Iterator[str]:
         parts.append(f"{version} is slower in {len(slower)}{': ' * bool(most)}{', '.join(most)}.")
     gone = f"{100 * (1 - REMOVED):.0f} %"
     yield (
-        f"**Why the two differ.** Two trials each of {len(rows)} cells ran again, in which HTTP/2"
-        f" and HTTP/3 differ by more than 10 % with five loads or more. {len(explained)} are"
+        f"**Why the two differ.** HTTP/2 and HTTP/3 differ by more than 10 % in {len(rows)} cells"
+        f" with five loads or more. Two trials of each cell ran again. {len(explained)} are"
         f" explained; in {len(cells)} the same version was slower again. {' '.join(parts)} Each of"
         f" these causes is at least {LEAST} of the difference, so a cell may have several."
         f" *Confirmed*: the slower trial ran once more with a limit lifted, such as without losses."

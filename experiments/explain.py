@@ -59,6 +59,7 @@ class Side:
     """A cell's treatment of one HTTP version."""
 
     levels: Mapping[str, str]
+    server: str
     median_s: float
     n: int
 
@@ -103,18 +104,23 @@ def archive(study: str) -> Path:
 
 
 def cells(study: str) -> Iterator[Cell]:
-    """Yield the cells of a published campaign that differ enough."""
+    """Yield the cells of a published campaign that differ enough, each by one server.
+
+    That is the first by which the cell was loaded: other servers are arms.
+    """
     results = query.read(archive(study))
     is_of_pages = results.document["workload"]["kind"] == "page"
     metric = goal_of(results.experiment.report.metric) if is_of_pages else "request_time"
     groups = defaultdict[tuple[str, ...], dict[str, Side]](dict)
     for sample in samples(results, metric).values():
         values = [*sample.observed.values()]
-        version = scenario(results, sample.levels).hops()[0].http_version
+        loaded = scenario(results, sample.levels)
+        version, server = loaded.hops()[0].http_version, loaded.roles.server.implementation
         same = tuple(level for name, level in sample.levels.items() if name not in PROGRAMS)
         if len(values) >= MIN_LOADS and version != "1.1":
-            side = Side(sample.levels, median(values), len(values))
-            groups[same].setdefault(version, side)
+            sides = groups[same]
+            if all(side.server == server for side in sides.values()):
+                sides.setdefault(version, Side(sample.levels, server, median(values), len(values)))
     for sides in groups.values():
         if len(sides) == 2:
             cell = Cell(study, sides["2"], sides["3"])
