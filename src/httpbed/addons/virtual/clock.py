@@ -94,8 +94,10 @@ class GuestCost:
     """To start a proxy."""
     visit_s: float
     """A browser's start and its visit of a URL, beside the packets."""
-    text_s: float
-    """For each byte of a file that a browser downloads, which it lays out as text."""
+    request_s: float
+    """For each request of a browser."""
+    byte_s: float
+    """For each byte that a browser draws: as text, if it is a file."""
     packet_s: Mapping[Transport, float]
     """For a full packet of a body on one hop, with what acknowledges it: sender, link, receiver."""
     link_s: float
@@ -106,7 +108,8 @@ COST = GuestCost(
     boot_s=0.5,
     proxy_s=0.1,
     visit_s=2.0,
-    text_s=0.8e-6,
+    request_s=0.02,
+    byte_s=1.5e-6,
     packet_s={"tcp": 0.15e-3, "quic": 0.25e-3},
     link_s=0.06e-3,
 )
@@ -126,7 +129,7 @@ def cpu_s(scenario: Scenario, share: float = 1.0, *, in_browser: bool = False) -
     transfer_s = _packets_s(scenario)
     if in_browser:
         fixed_s += visits * COST.visit_s
-        transfer_s += COST.text_s * workload.body_bytes() if workload.kind != "page" else 0.0
+        transfer_s += COST.request_s * workload.requests() + COST.byte_s * workload.body_bytes()
     return fixed_s + share * visits * transfer_s
 
 
