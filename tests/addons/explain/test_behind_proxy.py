@@ -10,7 +10,7 @@ import numpy as np
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.periods import Division, Period
 from httpbed.addons.explain.transfer import Span, Transfer
-from window_sender import MS, WindowSender
+from window_sender import DELAY, MS, REQUEST, WindowSender
 
 
 def details(division: Division) -> Counter[str]:
@@ -50,10 +50,30 @@ def test_a_hole_explains_more_than_data_that_is_under_way() -> None:
     assert set(details(divide(both))) == {"held back"}
 
 
+def farther(transfer: Transfer, way: int) -> Transfer:
+    """Return a transfer whose data enters the link some time after it is sent."""
+    data, answers = transfer.data, transfer.answers
+    after = np.where(answers.sent > REQUEST, way, 0)
+    names = ("entered", "begun", "done", "arrived")
+    return replace(
+        transfer,
+        data=replace(data, **{name: getattr(data, name) + way for name in names}),
+        answers=replace(answers, sent=answers.sent + after, arrived=answers.arrived + after),
+        ended=transfer.ended + way,
+    )
+
+
 def test_what_a_proxy_waits_for_counts_one_way_later_at_a_farther_link() -> None:
     near, wait = starved()
     way = 5 * MS
-    far = replace(near, data=replace(near.data, sent=np.asarray(near.data.sent - way)))
     hole = wait.begin + 50 * MS, wait.end - 50 * MS
-    periods = divide(with_holes(far, (hole[0] - way, hole[1] - way))).periods
+    periods = divide(with_holes(farther(near, way), hole)).periods
+    assert [(one.begin - way, one.end - way) for one in periods if one.detail] == [hole]
+
+
+def test_what_a_proxy_waits_for_before_it_sends_anything_counts_at_the_proxy() -> None:
+    transfer = WindowSender(50, lambda _: 100, available={0: 500 * MS}).transfer()
+    heard = REQUEST + DELAY
+    hole = heard + 1 * MS, heard + 500 * MS
+    periods = divide(with_holes(farther(transfer, 100 * MS), hole)).periods
     assert [(one.begin, one.end) for one in periods if one.detail] == [hole]

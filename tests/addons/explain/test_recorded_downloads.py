@@ -48,6 +48,7 @@ def test_what_a_proxy_waits_for_is_said_and_changes_no_cause(tmp_path: Path) -> 
     without = divide(replace(one.transfer, behind_proxy={}))
     assert one.division.costs() == without.costs()
     assert one.division.forces() == without.forces()
+    assert one.division.seen("server") == without.seen("server") < without.costs()["server"]
     (sentence,) = (text for text in one.sentences() if text.startswith("Server cost most"))
     assert "lost packets" in sentence
 

@@ -41,3 +41,14 @@ def test_one_link_is_a_path_of_its_own() -> None:
 def test_packets_that_join_the_path_are_noticed(second: PacketLog) -> None:
     with pytest.raises(DifferentPacketsError):
         evidence.along([link((0, 10, 100)), second])
+
+
+def test_a_packet_that_a_link_before_drops_would_have_entered_one_way_later() -> None:
+    sent, entered = np.array([0, 10, 11, 40]), np.array([50, 55, -1, -1])
+    assert evidence.entries(sent, entered).tolist() == [50, 55, 56, 85]
+
+
+def test_a_packet_that_is_dropped_before_does_not_enter_ahead_of_those_before_it() -> None:
+    sent, entered = np.array([0, 1, 2]), np.array([10, 30, -1])
+    assert evidence.entries(sent, entered).tolist() == [10, 30, 30]
+    assert evidence.entries(sent[2:], entered[2:]).tolist() == [2]

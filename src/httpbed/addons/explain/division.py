@@ -61,7 +61,7 @@ from functools import cached_property
 import numpy as np
 
 from httpbed.addons.explain.causes import Surety
-from httpbed.addons.explain.periods import Division, Period, joined, recast
+from httpbed.addons.explain.periods import Division, Period, cut, joined
 from httpbed.addons.explain.receiver import MAX_FRAMES
 from httpbed.addons.explain.rounds import Rounds
 from httpbed.addons.explain.transfer import FAR, Numbers, Transfer, merged
@@ -76,27 +76,35 @@ DUPLICATES = 3
 def divide(transfer: Transfer) -> Division:
     """Divide the time of a transfer."""
     marks = _marks(transfer)
-    before = [*_before(transfer, marks)]
+    before = [*_behind_proxy(transfer, _before(transfer, marks), 0)]
     if marks.first is None or marks.last is None:
-        periods = tuple(joined(_behind_proxy(transfer, before)))
+        periods = tuple(joined(before))
         return Division(periods, periods, None)
     rounds = Rounds(transfer)
-    during = _Answer(transfer, rounds, marks.first, marks.last)
+    answer = _Answer(transfer, rounds, marks.first, marks.last)
+    # The bodies' times are those at the narrowest link, the times before them those at the hosts.
+    way = int((transfer.data.entered - transfer.data.sent).min(initial=FAR))
+    during, forced = (
+        _behind_proxy(transfer, one, way) for one in (answer.periods, answer.in_force())
+    )
     after = [*_after(transfer, marks, marks.last)]
-    costs, forces = [*before, *during.periods, *after], [*before, *during.in_force(), *after]
+    costs, forces = [*before, *during, *after], [*before, *forced, *after]
     if transfer.is_inferred:
         costs, forces = ([*_less_sure(one, transfer.hidden)] for one in (costs, forces))
-    costs, forces = ([*joined(_behind_proxy(transfer, one))] for one in (costs, forces))
-    return Division(tuple(costs), tuple(forces), rounds)
+    return Division(tuple(joined(costs)), tuple(joined(forces)), rounds)
 
 
-def _behind_proxy(transfer: Transfer, periods: Iterable[Period]) -> Iterable[Period]:
-    """Tell what a proxy's connections to its servers did while it had nothing to send."""
-    # A period counts at the narrowest link.
-    way = int((transfer.data.entered - transfer.data.sent).min(initial=FAR))
+def _behind_proxy(transfer: Transfer, periods: Iterable[Period], way: int) -> Iterable[Period]:
+    """Tell what a proxy's connections to its servers did while it had nothing to send.
+
+    ``way``: how much later than at the proxy the periods count.
+    """
     for detail, spans in transfer.behind_proxy.items():
         seen = [Period(begin + way, end + way, "server", "seen", detail) for begin, end in spans]
-        periods = recast(periods, "server", seen)
+        periods = [
+            replace(part, detail=other.detail) if other else part
+            for part, other in cut(periods, "server", seen)
+        ]
     return periods
 
 

@@ -186,22 +186,22 @@ class Recorded:
     def _of_proxies(self) -> Iterator[tuple[tuple[int, ...], Mapping[str, Any]]]:
         """Yield the connections from proxies that send the bodies, each with its route.
 
-        Only a scenario without competitors has none but these on the links behind a proxy.
+        A connection is of the hop all of whose links it passes. Competitors may pass the same
+        links, so a scenario with competitors has none.
         """
         if self.scenario.workload.sender == "client" or self.scenario.competitors:
             return
-        of_client = {one["client"] for one in self.connections}
+        every = self.result["connections"]
         for hop in self.scenario.hops()[1:]:
             route = _directions(self.scenario, hop)
             first, *further = (self.scenario.topology.links[one // 2].name for one in route[::-1])
-            every = self.result["connections"]
             for one in every:
                 ends = one["client"], one["server"]
                 passed = {
                     other["link"] for other in every if (other["client"], other["server"]) == ends
                 }
                 is_own = one["link"] == first and one["client_first_ns"] is not None
-                if is_own and passed.issuperset(further) and one["client"] not in of_client:
+                if is_own and passed.issuperset(further):
                     yield route, one
 
     def _flow(
@@ -240,7 +240,7 @@ class Recorded:
         is_whole, none = left >= 0, np.zeros(len(sent), dtype=np.int64)
         packets = Sent(
             sent=sent,
-            entered=np.where(entered >= 0, entered - self.start, sent),
+            entered=entries(rows[0].in_ns, entered) - self.start,
             begun=np.where(is_whole, begun, -1),
             done=np.where(is_whole, done, -1),
             arrived=np.where(is_whole, left - self.start, -1),
@@ -399,6 +399,18 @@ def of_client(result: Mapping[str, Any], scenario: Scenario) -> list[Mapping[str
         reason = "its client sent nothing; httpbed report --trial shows what it printed"
         raise NoTransferError(reason)
     return near
+
+
+def entries(sent: Numbers, entered: Numbers) -> Numbers:
+    """Return when packets entered a link; of those that never came (-1), when they would have.
+
+    A link before has dropped these. They would have come the fastest way later, and not before the
+    packets ahead of them.
+    """
+    came = entered >= 0
+    way = int((entered - sent)[came].min()) if came.any() else 0
+    expected = np.maximum(sent + way, np.maximum.accumulate(entered))
+    return np.where(came, entered, expected)
 
 
 class DifferentPacketsError(ValueError):

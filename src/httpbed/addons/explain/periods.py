@@ -95,7 +95,15 @@ def joined(periods: Iterable[Period]) -> Iterator[Period]:
 
 
 def recast(periods: Iterable[Period], cause: str, others: Sequence[Period]) -> Iterator[Period]:
-    """Yield periods, within the times of others as those in place of a cause.
+    """Yield periods, within the times of others as those in place of a cause."""
+    for part, other in cut(periods, cause, others):
+        yield replace(other, begin=part.begin, end=part.end) if other else part
+
+
+def cut(
+    periods: Iterable[Period], cause: str, others: Sequence[Period]
+) -> Iterator[tuple[Period, Period | None]]:
+    """Yield periods, those of a cause in parts: each within the time of another with that one.
 
     The others are sorted, and none ends before an earlier one.
     """
@@ -108,7 +116,7 @@ def recast(periods: Iterable[Period], cause: str, others: Sequence[Period]) -> I
                 if first >= period.end:
                     break
                 if last > first:
-                    yield replace(period, begin=at, end=first)
-                    yield replace(other, begin=first, end=last)
+                    yield replace(period, begin=at, end=first), None
+                    yield replace(period, begin=first, end=last), other
                     at = last
-        yield replace(period, begin=at)
+        yield replace(period, begin=at), None
