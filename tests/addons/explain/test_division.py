@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,8 +12,17 @@ from hypothesis import strategies as st
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.periods import Division
 from httpbed.addons.explain.receiver import Receiver
-from httpbed.addons.explain.transfer import Protocol, Transfer
-from window_sender import DELAY, MS, PAYLOAD, ROUND_TRIP, TRANSMISSION, WindowSender, as_upload
+from httpbed.addons.explain.transfer import Protocol, Sent, Transfer
+from window_sender import (
+    DELAY,
+    MS,
+    PAYLOAD,
+    REQUEST,
+    ROUND_TRIP,
+    TRANSMISSION,
+    WindowSender,
+    as_upload,
+)
 
 PROTOCOLS: tuple[Protocol, ...] = ("tcp", "quic")
 
@@ -112,6 +122,63 @@ def test_the_way_of_an_answer_of_one_small_packet_is_the_paths() -> None:
     assert costs["server"] == pause
     assert costs["path"] == ROUND_TRIP + TRANSMISSION
     assert costs["client"] == transfer.ended - transfer.data.arrived[-1]
+
+
+def small(*packets: tuple[int, int, int]) -> Sent:
+    """Return packets that take one way, or are lost: when each is sent, its first byte, its end."""
+    sent, first, end = np.array([(abs(at), first, end) for at, first, end in packets]).T
+    arrived = np.where([at >= 0 for at, _, _ in packets], sent + DELAY, -1)
+    none = np.zeros_like(sent)
+    return Sent(sent, sent, sent, sent, arrived, end - first, first, none, none, end)
+
+
+def exchanged(answers: Sent, requests: Sent) -> Counter[str]:
+    """Return the costs of small answers, of which a certificate is the only large packet."""
+    template = WindowSender(1, lambda _: 1).transfer()
+    certificate = small((ROUND_TRIP + DELAY, 1, 1 + PAYLOAD))
+    pairs = zip(columns(certificate), columns(answers), strict=True)
+    data = Sent(*(np.concatenate(pair) for pair in pairs))
+    ended = int(data.arrived.max()) + MS
+    transfer = replace(template, data=data, answers=requests, ended=ended, request=REQUEST)
+    division = divide(transfer)
+    assert division.whole == ended
+    return division.costs()
+
+
+def columns(flow: Sent) -> list[np.ndarray]:
+    return [getattr(flow, name) for name in Sent.__annotations__]
+
+
+def test_each_of_several_small_answers_is_the_way_there_and_back() -> None:
+    """HTTP/1.1 asks for one file after the other, and the server answers each after 3 ms."""
+    turns = [REQUEST + index * (ROUND_TRIP + 5 * MS) for index in range(4)]
+    requests = small(*((at, 100 * n, 100 * n + 100) for n, at in enumerate(turns)))
+    heard = [at + DELAY + 3 * MS for at in turns]
+    answers = small(*((at, 2000 + 300 * n, 2300 + 300 * n) for n, at in enumerate(heard)))
+    costs = exchanged(answers, requests)
+    assert costs["path"] == 4 * ROUND_TRIP
+    assert costs["server"] == 4 * 3 * MS
+    assert costs["client"] == 3 * 2 * MS + MS
+
+
+def test_a_small_answer_that_is_lost_costs_the_timer_and_not_the_server() -> None:
+    heard, again = REQUEST + DELAY, REQUEST + DELAY + 200 * MS
+    answers = small((-heard - 3 * MS, 2000, 2300), (again, 2000, 2300))
+    costs = exchanged(answers, small((REQUEST, 1, 101)))
+    assert costs["server"] == 3 * MS
+    assert costs["timeout"] == again - heard - 3 * MS
+    assert costs["path"] == ROUND_TRIP
+
+
+def test_a_small_request_that_is_lost_costs_the_timer() -> None:
+    again = REQUEST + 200 * MS
+    heard = again + DELAY
+    requests = small((REQUEST, 1, 81), (-REQUEST, 81, 181), (again, 81, 181))
+    costs = exchanged(small((heard, 2000, 2300)), requests)
+    assert costs["timeout"] == 200 * MS - DELAY
+    assert costs["path"] == ROUND_TRIP + DELAY
+    assert costs["client"] == MS
+    assert not costs["server"]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -62,9 +62,10 @@ import numpy as np
 
 from httpbed.addons.explain.causes import Surety
 from httpbed.addons.explain.periods import Division, Period, cut, joined
-from httpbed.addons.explain.receiver import MAX_FRAMES
+from httpbed.addons.explain.receiver import MAX_FRAMES, Receiver
 from httpbed.addons.explain.rounds import Rounds
 from httpbed.addons.explain.transfer import FAR, Numbers, Transfer, merged
+from httpbed.experiment.workload import Sender, other_end
 
 BURST_NS = 1_000_000
 """Packets of a client's request follow each other by less."""
@@ -127,7 +128,8 @@ class _Marks:
     heard: int
     """What the first data waits for has reached the server."""
     left: int | None
-    """The server's reply to that leaves: the first data itself, or the client's leave to send."""
+    """The server's reply to that leaves: the first data itself, the client's leave to send, or the
+    last one of small answers; None: there is none."""
     first: int | None
     """The first data enters the link."""
     last: int | None
@@ -152,8 +154,9 @@ def _marks(transfer: Transfer) -> _Marks:
         answered = delivered[data.sent[delivered] >= earliest]
         if not len(answered) or not transfer.is_over or transfer.sender == "client":
             return _Marks(request, latest, None, None, None, end)
-        left, arrived = int(data.sent[answered].max()), int(data.arrived[answered].max())
-        return _Marks(request, latest, left, None, None, arrived)
+        last = answered[np.argmax(data.arrived[answered])]
+        heard_at = latest if len(heard) else request
+        return _Marks(request, heard_at, int(data.sent[last]), None, None, int(data.arrived[last]))
     wanted = min(DATA_AT_ONCE, max(1, transfer.body_bytes // transfer.full))
     wanted = 1 if transfer.has_small_answers else wanted
     within = data.sent[large] + max(transfer.path.round_trip_ns, BURST_NS)
@@ -196,16 +199,51 @@ def _before(transfer: Transfer, marks: _Marks) -> Iterator[Period]:
     heard = min(marks.heard, end)
     silent = "client" if transfer.sender == "client" else "processing in the set-up"
     yield from _waiting(transfer, until_request, heard, "path", silent)
+    if marks.first is None and marks.left is not None:
+        yield from reversed([*_exchanged(transfer, heard, marks.arrived)])
+        yield Period(max(heard, marks.arrived), end, "client", "seen")
+        return
     asking = transfer.of_client
     if not (asking.lost & (asking.sent >= until_request) & (asking.sent <= heard)).any():
         left = end if marks.left is None else min(max(heard, marks.left), end)
         is_known = transfer.is_over or marks.first is not None
         yield Period(heard, left, "server" if is_known else "unknown", "seen")
-        arrived = end if marks.first is not None else min(marks.arrived, end)
-        yield from _waiting(transfer, left, arrived, "path", "client")
-        yield Period(arrived, end, "client", "seen")
+        yield from _waiting(transfer, left, end, "path", "client")
     else:
         yield from _waiting(transfer, heard, end, "path", "server")
+
+
+def _exchanged(transfer: Transfer, begin: int, end: int) -> Iterator[Period]:
+    """Divide a time of small requests and answers, from its end, where the last answer arrives.
+
+    What is sent waits for the newest packet that its sender has got. The way of that one is the
+    path's, and the time from its arrival on the sender's. After a lost copy a timer runs.
+    """
+    of_end: dict[Sender, Transfer] = {"client": transfer, "server": transfer.turned}
+    least = {"client": MAX_FRAMES[transfer.protocol], "server": transfer.small}
+    what = {"client": "a request was lost", "server": "an answer was lost"}
+    at, waiting = end, transfer.receiver
+    while at > begin:
+        other = other_end(waiting)
+        flow = of_end[other].answers
+        came = np.flatnonzero(
+            ~flow.lost
+            & (flow.payload > least[other])
+            & (flow.arrived > begin)
+            & (flow.arrived <= at)
+            & (flow.sent < at)
+        )
+        if not len(came):
+            yield Period(begin, at, waiting, "seen")
+            return
+        newest = int(came[np.argmax(flow.arrived[came])])
+        sent, arrived = int(flow.sent[newest]), int(flow.arrived[newest])
+        lost = Receiver(of_end[other]).lost_request(newest)
+        first = max(begin, min(sent, lost))
+        yield Period(arrived, at, waiting, "seen")
+        yield Period(max(begin, sent), arrived, "path", "seen")
+        yield Period(first, sent, "timeout", "seen", what[other])
+        at, waiting = first, other
 
 
 def _waiting(
