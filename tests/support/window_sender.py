@@ -185,9 +185,13 @@ def _joined(*flows: Sent) -> Sent:
 MAX_BINS = 256
 
 
-def timeline(transfer: Transfer, width: int) -> dict[str, Any]:
-    """Sum a transfer's packets into bins as the emulator does."""
-    data, known = transfer.content, Rounds(transfer).known
+def timeline(transfer: Transfer, width: int, before: int = 0) -> dict[str, Any]:
+    """Sum a transfer's packets into bins as the emulator does.
+
+    The link lies ``before`` ns behind the sender: a faster link is between them.
+    """
+    data, known = transfer.content, Rounds(transfer).known - before
+    entered = data.entered + before
     whole = ~data.lost
     while transfer.ended // width >= MAX_BINS:
         width *= 2
@@ -199,20 +203,20 @@ def timeline(transfer: Transfer, width: int) -> dict[str, Any]:
 
     sizes = np.full(len(data), SIZE)
     answered = summed(known[whole], sizes[whole])
-    waits = summed(known[whole], SIZE * (known[whole] - data.entered[whole]) // 1000)
+    waits = summed(known[whole], SIZE * (known[whole] - entered[whole]) // 1000)
     return {
         "bin_ns": width,
-        "sent_bytes": summed(data.entered, sizes).tolist(),
+        "sent_bytes": summed(entered, sizes).tolist(),
         "delivered_bytes": summed(data.arrived[whole], sizes[whole]).tolist(),
         "answered_bytes": answered.tolist(),
         "dropped_packets": summed(
-            data.entered[~whole], np.ones(int((~whole).sum()), dtype=np.int64)
+            entered[~whole], np.ones(int((~whole).sum()), dtype=np.int64)
         ).tolist(),
         "rtt_us": [int(w // a) if a else None for w, a in zip(waits, answered, strict=True)],
     }
 
 
-def result(transfer: Transfer, width: int = MS) -> dict[str, Any]:
+def result(transfer: Transfer, width: int = MS, before: int = 0) -> dict[str, Any]:
     """Return what the emulator keeps of a transfer."""
     connection = {
         "link": "client-server",
@@ -226,5 +230,5 @@ def result(transfer: Transfer, width: int = MS) -> dict[str, Any]:
         "origin_ns": ORIGIN,
         "started_ns": 0,
         "connections": [connection],
-        "directions": [{}, {"timeline": timeline(transfer, width)}],
+        "directions": [{}, {"timeline": timeline(transfer, width, before)}],
     }

@@ -17,7 +17,7 @@ from httpbed.addons.explain import outline
 from httpbed.addons.explain.division import divide
 from httpbed.addons.explain.evidence import NoTransferError
 from httpbed.experiment.scenario import Scenario
-from window_sender import MS, WindowSender, result
+from window_sender import DELAY, MS, WindowSender, result
 
 DOCUMENT: dict[str, Any] = {
     "topology": {"hosts": ["client", "server"], "links": [LINK]},
@@ -158,3 +158,21 @@ def test_packets_that_the_receivers_own_link_drops_are_lost_as_well(tmp_path: Pa
     apart = {**kept, "connections": of_own, "directions": [up, down, up, without]}
     assert outlined(tmp_path, apart, described) == pytest.approx(expected, abs=0.01)
     assert expected["timeout"] > 0.05
+
+
+def test_the_way_to_a_narrow_link_near_the_client_is_the_paths(tmp_path: Path) -> None:
+    """A link before the narrow one has half of the delay: the same packets pass the narrow one."""
+    half = f"{DELAY // (2 * MS)} ms"
+    own = {**LINK, "between": ["client", "router"], "delay": half}
+    inner = {**LINK, "between": ["router", "server"], "delay": half, "rate": "1 Gbit/s"}
+    topology = {"hosts": ["client", "router", "server"], "links": [own, inner]}
+    described = Scenario.model_validate({**DOCUMENT, "topology": topology})
+    transfer = WindowSender(2000, lambda _: 10).transfer()
+    expected = outlined(tmp_path, result(transfer))
+    kept = result(transfer, before=DELAY // 2)
+    kept["connections"][0]["link"] = "client-router"
+    kept["directions"] += [{}, {}]
+    found = outlined(tmp_path, kept, described)
+    assert expected["fixed window"] > 0.3
+    for name in found | expected:
+        assert found.get(name, 0) == pytest.approx(expected.get(name, 0), abs=0.01)

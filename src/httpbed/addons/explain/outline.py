@@ -32,7 +32,7 @@ from httpbed.addons.explain.explanation import Divided, Held, place_of
 from httpbed.addons.explain.periods import Division, Period, joined
 from httpbed.addons.explain.rounds import Plateau
 from httpbed.addons.explain.transfer import NS
-from httpbed.experiment.bodies_path import vantage_points
+from httpbed.experiment.bodies_path import VantagePoints, vantage_points
 from httpbed.experiment.impairments.rate import TokenBucket
 from httpbed.experiment.kept import LINK_RESULT
 from httpbed.experiment.scenario import Scenario
@@ -110,7 +110,7 @@ def bins_of(result: Mapping[str, Any], described: Scenario, request_s: float | N
     if more or not isinstance(direction.rate, int | TokenBucket):
         raise NoTransferError("its narrowest link has no constant rate")
     try:
-        bins = Bins.of(result, described, narrow, way, request_s)
+        bins = Bins.of(result, described, watched, request_s)
         near = [place for place in watched.receiver if place != (narrow, way)]
         lost = [_lost(result, *place, bins) for place in near]
     except (KeyError, TypeError, ValueError, IndexError, OverflowError):
@@ -143,6 +143,8 @@ class Bins:
     """On this link and the receiver's own."""
     rate_bit_s: float
     round_trip: float
+    before: float
+    """The way from the sender to the link."""
     request: float
     ended: float
     sender: Sender
@@ -154,11 +156,16 @@ class Bins:
         cls,
         result: Mapping[str, Any],
         described: Scenario,
-        narrow: int,
-        way: int,
+        watched: VantagePoints,
         request_s: float | None,
     ) -> Bins:
-        """Read a direction of the emulator's result; ``request_s`` is when the bodies were over."""
+        """Read the narrowest link's direction; ``request_s`` is when the bodies were over.
+
+        An answer that passes that link has yet to reach the sender, and what it prompts comes as
+        much later again. So until then the bytes count as in flight.
+        """
+        ((narrow, way),) = watched.narrow
+        before = watched.before_s * NS
         link_direction = result["directions"][2 * narrow + way]
         near = evidence.of_client(result, described)
         main = evidence.main_connection(near, described)
@@ -172,17 +179,20 @@ class Bins:
         )
         sums = {name: _sums(timeline[f"{name}"], count) for name in COLUMNS}
         direction = described.topology.links[narrow].directions()[way]
-        delivered = sums["delivered_bytes"]
+        delivered, answered = sums["delivered_bytes"], sums["answered_bytes"]
+        waited = _sums(_products(timeline), count) + before * answered
+        answered, waited = (np.interp(edges - before, edges, one) for one in (answered, waited))
         last = max(main["client_last_ns"] or 0, main["server_last_ns"] or 0) - origin
         return cls(
             edges,
             sums["sent_bytes"],
             np.interp(edges + direction.delay * NS, edges, delivered).astype(np.float64),
-            sums["answered_bytes"],
-            _sums(_products(timeline), count),
+            answered,
+            waited,
             sums["dropped_packets"],
             float(direction.mean_bit_s() or 0),
             described.rtt_s(described.access()) * NS,
+            before / 2,
             float((main["handshake_ns"] or main["client_first_ns"]) - origin),
             float(last if request_s is None else round(request_s * NS)),
             described.workload.sender,
@@ -233,8 +243,10 @@ class Bins:
         # An upload waits for a round trip at its end, and before it for one or for none.
         trips = 1.0 if self.sender == "client" else 0.5
         heard = min(begin, request + trips * self.round_trip)
+        left = max(heard, begin - self.before)
         yield _period(request, heard, "path")
-        yield _period(heard, begin, self.sender)
+        yield _period(heard, left, self.sender)
+        yield _period(left, begin, "path")
         divided_to = begin
         for place in range(len(self.edges) - 1):
             low, high = max(begin, self.edges[place]), min(end, self.edges[place + 1])
@@ -244,7 +256,7 @@ class Bins:
             yield _period(low, low + busy, "link")
             yield _period(low + busy, high, self._idle(place, standing))
             divided_to = high
-        arrived = min(self.ended, divided_to + trips * self.round_trip)
+        arrived = min(self.ended, divided_to + trips * self.round_trip - self.before)
         yield _period(divided_to, arrived, "path")
         yield _period(arrived, self.ended, other_end(self.sender))
 
