@@ -50,7 +50,7 @@ def test_what_a_proxy_waits_for_is_said_and_changes_no_cause(tmp_path: Path) -> 
     assert one.division.forces() == without.forces()
     assert one.division.seen("server") == without.seen("server") < without.costs()["server"]
     (sentence,) = (text for text in one.sentences() if text.startswith("Server cost most"))
-    assert "lost packets" in sentence
+    assert "lost or late packets" in sentence
 
 
 def test_time_begins_where_the_client_sends_and_not_at_the_narrowest_link(tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ class Explained(Divided):
         return [*super().sentences(), *self.beside()]
 
     def beside(self) -> Iterator[str]:
-        """Say what waited behind losses, and what the sender said of its limits."""
+        """Say for how long data waited behind holes, and what the sender said of its limits."""
         waited = self.transfer.held_back_ns or 0
         if waited >= SLIGHT * self.division.whole:
             yield self._held_back(waited)
@@ -237,7 +237,7 @@ class Explained(Divided):
             yield self._said_blocked()
 
     def _held_back(self, waited: int) -> str:
-        return f"Data that had arrived waited behind lost packets for {self.took(waited)}"
+        return f"Data that had arrived waited for lost or late packets for {self.took(waited)}"
 
     def _said_blocked(self) -> str:
         """Say what the sender said of its limits, and whether the division agrees."""
@@ -280,7 +280,7 @@ class Explained(Divided):
 BEHIND_PROXY: Mapping[BehindProxy, str] = {
     "set-up": "a connection behind the proxy was being set up",
     "under way": "data was under way behind the proxy",
-    "held back": "data from behind the proxy waited for lost packets",
+    "held back": "data from behind the proxy waited for lost or late packets",
 }
 MAX_NAMED = 3
 BUSY_SHARE = 0.9

@@ -123,7 +123,7 @@ class ExplainedLoad(Explained):
         # A connection lasts longer than the path, so a share of the path would say nothing.
         of = f"the connection of {self.path.resource(self.main)}"
         took = duration_text(waited)
-        return f"Over {of}, data that had arrived waited behind lost packets for {took}"
+        return f"Over {of}, data that had arrived waited for lost or late packets for {took}"
 
     def sentences(self) -> list[str]:
         """Say what is on the path, and what its responses waited for."""

@@ -35,7 +35,7 @@ Protocol = Literal["tcp", "quic"]
 
 BehindProxy = Literal["set-up", "under way", "held back"]
 """A connection is set up; data of a server is on its way to the proxy; the proxy has data of TCP
-behind a hole that a lost packet left. Where several hold, the last one explains most."""
+behind a hole. Where several hold, the last one explains most."""
 
 NS = 1_000_000_000
 """In a second."""
