@@ -40,7 +40,7 @@ CAUSES = (
     Cause(
         "path",
         "#9aa5b1",
-        "the way of the request, of the last data and of the answer to an upload",
+        "the way of requests and small answers, of the last data, and of the answer to an upload",
         "a shorter path",
     ),
     Cause(
