@@ -40,7 +40,7 @@ def test_the_opening_counts_reasons_and_what_lifting_confirmed(tmp_path: Path) -
     file = tmp_path / "cells.jsonl"
     file.write_text("".join(json.dumps(one) + "\n" for one in cells))
     (text,) = results_explained.summary(file)
-    assert "Two trials each of 6 cells" in text
+    assert "by more than 10 % in 6 cells" in text
     assert "in 4 the same version was slower again" in text
     assert "HTTP/2 is slower in 3: in 2 because its connection takes a round trip more" in text
     assert "in 2 (confirmed in 1) because packets are lost" in text
