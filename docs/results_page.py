@@ -35,10 +35,10 @@ AGAIN = (
     " ([command and values](measurements/campaigns.md#a-campaign-run-twice))."
 )
 EXTENDED = (
-    "Eight campaigns were changed after their verdicts had been seen, one of them three times."
+    "Nine campaigns were changed after their verdicts had been seen, one of them three times."
     " Three got further blocks: in liu2024/pages, in real time, all conditions but one got a"
     " sixth, one a seventh; liu2024/migration in virtual time got 17, and ranjan2019/pages 20,"
-    " because L-30 and R-4 were open. Seven were replaced: liu2024/single-stream, of scale"
+    " because L-30 and R-4 were open. Eight were replaced: liu2024/single-stream, of scale"
     " standard in real time, and with 82 of 984 cells in virtual time; liu2024/migration and"
     " liu2024/pages, with 71 of 184 and 378 of 756 cells in virtual time; and those whose servers"
     " had not announced HTTP/3: zhang2023/rates and zhang2023/losses in real time, and"
