@@ -27,9 +27,12 @@ HEADLINES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "biswal2016": {  # the abstract
         "B-13": (
             "that in India's 2G and 3G more than 90 % of pages are faster over QUIC",
-            "{effect} of pages",
+            "{effect} of pages, and {arms[Envoy for both]} from Envoy, which has Google's QUIC",
         ),
-        "B-14": ("that in the US' 3G and 4G 60 % of pages are", "{effect} of pages"),
+        "B-14": (
+            "that in the US' 3G and 4G 60 % of pages are",
+            "{effect} of pages, and {arms[Envoy for both]} from Envoy",
+        ),
     },
     "zhang2023": {  # section 5: rates and losses
         "Z-1": (
@@ -53,7 +56,7 @@ HEADLINES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
 }
 """The results that a paper's abstract, or else its summary, names first: what it says, and how the
-measured effect continues "httpbed measures"."""
+measured effect continues "httpbed measures"; ``arms`` has those of the control arms."""
 REFUSED = "refused:"
 REFUTED = "refuted"
 
@@ -133,7 +136,10 @@ def multiplicity(found: Sequence[PublishedExperiment]) -> str:
 def _headline(claim: Claim, says: str, measures: str) -> str:
     """Write one claim for a reader who reads nothing else."""
     inside = sum(cell["is_inside"] for cell in claim["cells"])
-    measured = measures.format(effect=claim["effect"], inside=inside, cells=len(claim["cells"]))
+    arms = {arm["name"]: arm["measured"].partition(" (")[0] for arm in claim["arms"]}
+    measured = measures.format(
+        effect=claim["effect"], inside=inside, cells=len(claim["cells"]), arms=arms
+    )
     verdict = f"{claim['verdict']}, {claim['id']}"
     if claim["robustness"] == ROBUST:
         verdict = f"{claim['verdict']}, also in every control arm, {claim['id']}"
