@@ -223,6 +223,12 @@ def test_other_options_are_checked_where_no_client_is_usable() -> None:
     assert [place for place, _ in wrong] == ["CLIENT curl:h9", "--page"]
 
 
+@pytest.mark.parametrize("word", ["curl:h2x", "curl:h20"])
+def test_a_client_is_a_mistake_even_if_it_begins_like_another(word: str) -> None:
+    """No other client runs in its place."""
+    assert [place for place, _ in mistakes_of(word)] == [f"CLIENT {word}"]
+
+
 def test_nothing_that_was_typed_is_swallowed() -> None:
     """An empty value, and a knob of a proxy where there is none."""
     assert ("--loss", "one of its values is empty") in mistakes_of("curl:h2", loss="")

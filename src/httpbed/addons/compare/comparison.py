@@ -39,20 +39,21 @@ def comparison(line: CommandLine, catalog: Catalog) -> Comparison:
     """
     _require_utf_8(line)
     chosen, mistakes = options.parse(line, catalog)
-    has_clients = bool(chosen.clients)
-    stand_in = VersionedClient("chromium" if "page" in chosen.values else "curl", "2")
-    if not has_clients:  # the other options are checked with another client
+    stand_in = None
+    if not chosen.clients:  # the other options are checked with another client
+        stand_in = VersionedClient("chromium" if "page" in chosen.values else "curl", "2")
         chosen = replace(chosen, clients=(stand_in,))
     offered = senders.offers(chosen, catalog)
-    mistakes += senders.mistakes(offered, chosen, catalog)
+    further = [*senders.mistakes(offered, chosen, catalog)]
     draft = drafts.draft(chosen, offered, catalog)
     try:
         loaded = preparation.load(text(draft), catalog)
     except ConfigError as error:
-        mistakes += [_at_option(mistake, draft) for mistake in error.mistakes]
-    if not has_clients:
+        further += [_at_option(mistake, draft) for mistake in error.mistakes]
+    if stand_in:
         its_place = f"{CLIENT} {stand_in.level}"
-        mistakes = [one for one in mistakes if not one.place.startswith(its_place)]
+        further = [one for one in further if not one.place.startswith(its_place)]
+    mistakes += further
     if mistakes:
         raise ConfigError(dict.fromkeys(mistakes))
     return Comparison(loaded, tuple(senders.skipped(offered)))
