@@ -129,7 +129,7 @@ class _Marks:
     """What the first data waits for has reached the server."""
     left: int | None
     """The server's reply to that leaves: the first data itself, the client's leave to send, or the
-    last one of small answers; None: there is none."""
+    last one of small answers; None without a reply."""
     first: int | None
     """The first data enters the link."""
     last: int | None
@@ -216,10 +216,11 @@ def _before(transfer: Transfer, marks: _Marks) -> Iterator[Period]:
 def _exchanged(transfer: Transfer, begin: int, end: int) -> Iterator[Period]:
     """Divide a time of small requests and answers, from its end, where the last answer arrives.
 
-    What is sent waits for the newest packet that its sender has got. The way of that one is the
+    What is sent waits for the newest packet that its sender has got. The way of that packet is the
     path's, and the time from its arrival on the sender's. After a lost copy a timer runs.
     """
-    of_end: dict[Sender, Transfer] = {"client": transfer, "server": transfer.turned}
+    of_end: dict[Sender, Receiver]
+    of_end = {"client": Receiver(transfer), "server": Receiver(transfer.turned)}
     least = {"client": MAX_FRAMES[transfer.protocol], "server": transfer.small}
     what = {"client": "a request was lost", "server": "an answer was lost"}
     at, waiting = end, transfer.receiver
@@ -238,8 +239,7 @@ def _exchanged(transfer: Transfer, begin: int, end: int) -> Iterator[Period]:
             return
         newest = int(came[np.argmax(flow.arrived[came])])
         sent, arrived = int(flow.sent[newest]), int(flow.arrived[newest])
-        lost = Receiver(of_end[other]).lost_request(newest)
-        first = max(begin, min(sent, lost))
+        first = max(begin, min(sent, of_end[other].lost_request(newest)))
         yield Period(arrived, at, waiting, "seen")
         yield Period(max(begin, sent), arrived, "path", "seen")
         yield Period(first, sent, "timeout", "seen", what[other])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -191,17 +192,15 @@ class Recorded:
         """
         if self.scenario.workload.sender == "client" or self.scenario.competitors:
             return
-        every = self.result["connections"]
+        every, passed = self.result["connections"], defaultdict[tuple[str, str], set[str]](set)
+        for one in every:
+            passed[one["client"], one["server"]].add(one["link"])
         for hop in self.scenario.hops()[1:]:
             route = _directions(self.scenario, hop)
             first, *further = (self.scenario.topology.links[one // 2].name for one in route[::-1])
             for one in every:
-                ends = one["client"], one["server"]
-                passed = {
-                    other["link"] for other in every if (other["client"], other["server"]) == ends
-                }
                 is_own = one["link"] == first and one["client_first_ns"] is not None
-                if is_own and passed.issuperset(further):
+                if is_own and passed[one["client"], one["server"]].issuperset(further):
                     yield route, one
 
     def _flow(

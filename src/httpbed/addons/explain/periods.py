@@ -22,7 +22,7 @@ class Period:
     cause: str
     surety: Surety
     detail: str = ""
-    """The kind of a timeout, or of other responses."""
+    """The kind of a timeout or of other responses, or what went on behind a proxy."""
 
     @property
     def lasts(self) -> int:
